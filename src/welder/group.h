@@ -1,0 +1,43 @@
+// Groups: connected parts of the tile-graph that become one kernel each.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "device/device.h"
+#include "roller/plan.h"
+#include "tile/expr.h"
+
+namespace quartet::welder {
+
+enum class EdgeLevel : uint8_t { registers = 0, l2 = 1, dram = 2 };
+
+struct Group {
+  // Node numbers of the tile-graph, ascending (topological). A view node may be in several groups; any other node is in
+  // exactly one.
+  std::vector<int32_t> nodes;
+  // The node whose reduction or contraction the group is built around, or -1 for a map group. Members before it are inlined
+  // into its reads; members after it (its epilogue) share its spatial domain point by point.
+  int32_t core = -1;
+  // The group's domain is the spatial axes of this node (the core if there is one, else the last node).
+  int32_t domain = -1;
+  // Tensors the group writes; each has the domain's extents and is produced at the domain's own point (identity map).
+  std::vector<tile::TensorId> outputs;
+  // Tensors read from memory, once each, in order of first use.
+  std::vector<tile::TensorId> inputs;
+  roller::Plan plan;
+  std::string reason;  // one line: why these were fused, or what stopped the next one
+};
+
+struct Options {
+  bool fusion = true;  // false: every non-view node is its own group (views stay maps)
+};
+
+// Chooses groups and their plans for the device. Groups come in topological order.
+Result<std::vector<Group>> weld(const tile::TileGraph& graph, const CpuModel& device, const Options& options);
+
+std::string print(const tile::TileGraph& graph, const std::vector<Group>& groups);
+
+}  // namespace quartet::welder
