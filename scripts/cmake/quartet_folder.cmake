@@ -1,6 +1,7 @@
 # quartet_folder(NAME DEPS...): the static library quartet_NAME from every .cpp in or below src/NAME (or NAME/ for the cache),
 # with the house's warnings, seeing only src/ and include/. A folder without sources yet becomes an interface library. NAME may
-# name a folder in a folder: codegen/cpu gives quartet_codegen_cpu, and codegen is then what lies directly in src/codegen. What else a folder needs stands in its folder.cmake.
+# name a folder in a folder: codegen/cpu gives quartet_codegen_cpu, and codegen is then what lies directly in src/codegen. What
+# else a folder needs stands in its folder.cmake.
 
 set(QUARTET_WARNINGS -Wall -Wextra -Wconversion -Wshadow -Werror $<$<CXX_COMPILER_ID:GNU>:-Wno-error=maybe-uninitialized>)
 set(QUARTET_SANITIZE_FLAGS "")
