@@ -1,10 +1,10 @@
 // Integer expressions over symbols: dims of tensors, index maps of tiles, sizes of buffers, task counts of stages.
 //
-// An expression is kept in a normal form: a sum of integer multiples of products of atoms, where an atom is a symbol or a
-// floor_div, floor_mod, min or max of two expressions. Sums and products distribute, constants fold, equal terms merge,
-// and multiples of a constant (or symbolic) divisor leave floor_div and floor_mod; so two expressions that a reader would
-// call the same by school algebra compare equal. A constant takes no allocation. Values are immutable and may be shared
-// by threads.
+// An expression is kept in a normal form: a sum of integer multiples of products of atoms, where an atom is a symbol or
+// a floor_div, floor_mod, min or max of two expressions. Sums and products distribute, constants fold, equal terms
+// merge, and multiples of a constant (or symbolic) divisor leave floor_div and floor_mod; so two expressions that a
+// reader would call the same by school algebra compare equal. A constant takes no allocation. Values are immutable and
+// may be shared by threads.
 //
 // Arithmetic is on 64-bit integers; overflow while building or evaluating makes the result invalid, which is sticky and
 // never a wrong number.
@@ -24,8 +24,8 @@
 
 namespace quartet {
 
-// Symbols are small integers. Graph dims use [0, kAxisSymbols); index maps use axis(i) = kAxisSymbols + i for the axes of
-// a tensor expression and value(i) = kValueSymbols + i for an index computed at run time by body node i.
+// Symbols are small integers. Graph dims use [0, kAxisSymbols); index maps use axis(i) = kAxisSymbols + i for the axes
+// of a tensor expression and value(i) = kValueSymbols + i for an index computed at run time by body node i.
 using Symbol = int32_t;
 inline constexpr Symbol kAxisSymbols = 1 << 20;
 inline constexpr Symbol kValueSymbols = 1 << 21;
@@ -39,16 +39,13 @@ class IntExpr {
  public:
   enum class Func : uint8_t { floor_div = 0, floor_mod = 1, min = 2, max = 3 };
 
-  // Inclusive range of a symbol, each end itself an expression; a missing end is unbounded.
-  struct Range {
-    std::optional<IntExpr> lo, hi;
-  };
+  struct Range;  // inclusive range of a symbol
   using RangeOf = std::function<Range(Symbol)>;
   using ValueOf = std::function<std::optional<int64_t>(Symbol)>;
   using NameOf = std::function<std::string(Symbol)>;
   using SymbolOf = std::function<std::optional<Symbol>(std::string_view)>;
 
-  IntExpr() = default;               // 0
+  IntExpr() = default;                          // 0
   IntExpr(int64_t value) : constant_(value) {}  // NOLINT: a number is an expression
   static IntExpr symbol(Symbol s);
   static IntExpr axis(int i) { return symbol(axis_symbol(i)); }
@@ -95,9 +92,7 @@ class IntExpr {
 
   // If the expression is `coefficient * s + rest` with neither part containing s: both. (Polynomial in s of degree one,
   // s not inside a floor_div, floor_mod, min or max.)
-  struct Linear {
-    IntExpr coefficient, rest;
-  };
+  struct Linear;
   std::optional<Linear> linear_in(Symbol s) const;
 
   // Uses what is known of symbols' ranges: drops floor_div, floor_mod, min and max whose outcome is certain (e.g.
@@ -137,6 +132,15 @@ class IntExpr {
   int64_t constant_ = 0;
   bool valid_ = true;
   std::shared_ptr<const std::vector<Term>> terms_;  // null when constant
+};
+
+// Each end of a range is itself an expression; a missing end is unbounded.
+struct IntExpr::Range {
+  std::optional<IntExpr> lo, hi;
+};
+
+struct IntExpr::Linear {
+  IntExpr coefficient, rest;
 };
 
 struct IntExpr::FuncNode {
