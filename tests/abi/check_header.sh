@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# check_header.sh HEADER LIBRARY CC CXX: the public header compiles alone, as every language it promises, without a warning;
+# included twice in each of two translation units it links into one program against the library.
+set -euo pipefail
+header=$1 library=$2 cc=$3 cxx=$4
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+warnings=(-Wall -Wextra -pedantic -pedantic-errors -Werror -Wconversion -Wshadow -Wundef)
+include=$(dirname "$header")
+function=$(sed -n 's/^QUARTET_API uint32_t QUARTET_CALL \(quartet_abi_version\)(void);.*/\1/p' "$header")
+[[ -n $function ]] || { echo "quartet_abi_version is not declared"; exit 1; }
+
+# try LANGUAGE STANDARD COMPILER: two units and a link.
+try() {
+  local suffix=$1 standard=$2 compiler=$3 strict=()
+  [[ $suffix == c ]] && strict=(-Wstrict-prototypes -Wmissing-prototypes -Wc++-compat)
+  printf '#include <quartet_c.h>\n#include <quartet_c.h>\nint other(void);\nint other(void) { return (int)%s(); }\n' "$function" >"$dir/one.$suffix"
+  printf '#include <quartet_c.h>\n#include <quartet_c.h>\nint other(void);\nint main(void) { return other() == (int)%s() ? 0 : 1; }\n' "$function" >"$dir/two.$suffix"
+  "$compiler" -x "${suffix/cpp/c++}" "-std=$standard" "${warnings[@]}" "${strict[@]}" -I"$include" "$dir/one.$suffix" "$dir/two.$suffix" \
+    -x none "$library" -Wl,-rpath,"$(dirname "$library")" -o "$dir/program"
+  echo "$standard: compiles and links with $(basename "$compiler")"
+}
+for standard in c99 c11 c17; do try c $standard "$cc"; "$dir/program"; done
+for standard in c++11 c++17 c++20; do try cpp $standard "$cxx"; "$dir/program"; done
