@@ -1,5 +1,5 @@
-// Device models: the numbers that describe a target. The quartet decides by them alone, and the target text of a model is
-// part of every cache key.
+// Device models: the numbers that describe a target. The quartet decides by them alone, and the target text of a model
+// is part of every cache key.
 #pragma once
 
 #include <cstdint>
@@ -19,15 +19,15 @@ enum class Isa : uint8_t { sse2 = 0, avx2 = 1, avx512 = 2 };
 const char* isa_name(Isa isa);  // "sse2", "avx2", "avx512"
 
 struct MemoryLevel {
-  std::string name;          // "L1", "L2", "L3", "DRAM"
-  int64_t capacity = 0;      // bytes available to one core (shared levels: in all); 0 for the last level
-  int32_t line = 64;         // transaction, bytes
-  double bandwidth = 0;      // bytes per second for one core
-  bool shared = false;       // by all cores
+  std::string name;      // "L1", "L2", "L3", "DRAM"
+  int64_t capacity = 0;  // bytes available to one core (shared levels: in all); 0 for the last level
+  int32_t line = 64;     // transaction, bytes
+  double bandwidth = 0;  // bytes per second for one core
+  bool shared = false;   // by all cores
 };
 
 struct CpuModel {
-  std::string name;          // processor family or "generic"; for people
+  std::string name;  // processor family or "generic"; for people
   Isa isa = Isa::sse2;
   std::vector<std::string> features;  // LLVM feature names the generated code may use, sorted ("+avx2", "+fma" ...)
   int32_t vector_bytes = 16;          // 16, 32, 64
@@ -35,8 +35,8 @@ struct CpuModel {
   bool fma = false;
   int32_t cores = 1;
   double clock_hz = 2e9;
-  double fma_per_cycle = 2;           // vector multiply-adds per cycle and core (double-pumped AVX-512: 1)
-  std::vector<MemoryLevel> levels;    // near to far: L1, L2, (L3), DRAM
+  double fma_per_cycle = 2;         // vector multiply-adds per cycle and core (double-pumped AVX-512: 1)
+  std::vector<MemoryLevel> levels;  // near to far: L1, L2, (L3), DRAM
 
   // Lanes of a full vector of elements of `bytes` bytes.
   int32_t lanes(size_t bytes) const { return vector_bytes / static_cast<int32_t>(bytes); }

@@ -1,9 +1,9 @@
 // Tensor expressions: one op as an index expression. The quartet's shared language (design section 5).
 //
-// An expression has axes: first the spatial ones, whose extents are the shape of every output, then the reduction ones in
-// their linearised order. Its body is a scalar DAG computed at every point of the axes; reads fetch operands through index
-// maps. With a reduction, `element` is what is combined over the reduction axes, and nodes that use `reduced` (directly or
-// not) are the epilogue, computed once per spatial point.
+// An expression has axes: first the spatial ones, whose extents are the shape of every output, then the reduction ones
+// in their linearised order. Its body is a scalar DAG computed at every point of the axes; reads fetch operands through
+// index maps. With a reduction, `element` is what is combined over the reduction axes, and nodes that use `reduced`
+// (directly or not) are the epilogue, computed once per spatial point.
 #pragma once
 
 #include <cstdint>
@@ -43,39 +43,45 @@ struct Guard {
 };
 
 struct Read {
-  int32_t operand = 0;          // which operand of the node
-  std::vector<IntExpr> index;   // one per dim of the operand, over axis symbols, dims, and value_symbol(i) for the value of
-                                // body node i (an index read from a tensor, already clamped or wrapped by the body)
-  std::vector<Guard> guards;    // where one fails nothing is read and the value is body node `fill`
+  int32_t operand = 0;         // which operand of the node
+  std::vector<IntExpr> index;  // one per dim of the operand, over axis symbols, dims, and value_symbol(i) for the value
+                               // of body node i (an index read from a tensor, already clamped or wrapped by the body)
+  std::vector<Guard> guards;  // where one fails nothing is read and the value is body node `fill`
   int32_t fill = -1;
 };
 
 enum class Reduction : uint8_t {
   none = 0,
-  sum, product, max, min, all, any,  // one state of the element's accumulator type
-  argmax, argmin,                    // reduced 0: value; 1: i64 linear index along the reduction, first best
-  contraction,                       // sum of element = mul(read a, read b)
-  softmax_stats,                     // reduced 0: maximum; 1: sum of exp(x - maximum), by the blocked rule
+  sum,
+  product,
+  max,
+  min,
+  all,
+  any,  // one state of the element's accumulator type
+  argmax,
+  argmin,         // reduced 0: value; 1: i64 linear index along the reduction, first best
+  contraction,    // sum of element = mul(read a, read b)
+  softmax_stats,  // reduced 0: maximum; 1: sum of exp(x - maximum), by the blocked rule
 };
 
-// A contraction's axes by role (numbers of TensorExpr::axes). Batch axes index A, B and the output; M: A and the output;
-// N: B and the output; K: A and B.
+// A contraction's axes by role (numbers of TensorExpr::axes). Batch axes index A, B and the output; M: A and the
+// output; N: B and the output; K: A and B.
 struct Contraction {
   int32_t read_a = -1, read_b = -1;
   std::vector<int32_t> batch, m, n, k;
 };
 
 struct TensorExpr {
-  std::string name;                 // of the op, for messages and dumps
-  std::vector<IntExpr> axes;        // extents; spatial first
-  int32_t spatial = 0;              // how many are spatial
+  std::string name;           // of the op, for messages and dumps
+  std::vector<IntExpr> axes;  // extents; spatial first
+  int32_t spatial = 0;        // how many are spatial
   std::vector<BodyNode> body;
   std::vector<Read> reads;
   Reduction reduction = Reduction::none;
-  int32_t element = -1;             // body node that is reduced; dtype is the accumulator's
-  Contraction contraction;          // if reduction == contraction
-  std::vector<int32_t> outputs;     // body nodes, one per result; with a reduction they belong to the epilogue
-  bool is_view = false;             // no arithmetic: every output is one unguarded read (reshape, transpose, slice, expand)
+  int32_t element = -1;          // body node that is reduced; dtype is the accumulator's
+  Contraction contraction;       // if reduction == contraction
+  std::vector<int32_t> outputs;  // body nodes, one per result; with a reduction they belong to the epilogue
+  bool is_view = false;  // no arithmetic: every output is one unguarded read (reshape, transpose, slice, expand)
 };
 
 // What a tensor of the tile-graph is.
