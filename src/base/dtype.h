@@ -36,11 +36,25 @@ constexpr bool is_int(DType type) { return type >= DType::i64 && type <= DType::
 // Bytes of one element; 0 for invalid.
 constexpr size_t size_of(DType type) {
   switch (type) {
-    case DType::f64: case DType::i64: case DType::u64: return 8;
-    case DType::f32: case DType::i32: case DType::u32: return 4;
-    case DType::f16: case DType::bf16: case DType::i16: case DType::u16: return 2;
-    case DType::i8: case DType::u8: case DType::boolean: return 1;
-    case DType::invalid: break;
+    case DType::f64:
+    case DType::i64:
+    case DType::u64:
+      return 8;
+    case DType::f32:
+    case DType::i32:
+    case DType::u32:
+      return 4;
+    case DType::f16:
+    case DType::bf16:
+    case DType::i16:
+    case DType::u16:
+      return 2;
+    case DType::i8:
+    case DType::u8:
+    case DType::boolean:
+      return 1;
+    case DType::invalid:
+      break;
   }
   return 0;
 }

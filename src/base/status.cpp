@@ -7,22 +7,38 @@ namespace quartet {
 
 const char* code_name(Code code) {
   switch (code) {
-    case Code::ok: return "ok";
-    case Code::invalid_argument: return "invalid_argument";
-    case Code::out_of_memory: return "out_of_memory";
-    case Code::resource_exhausted: return "resource_exhausted";
-    case Code::unsupported: return "unsupported";
-    case Code::not_found: return "not_found";
-    case Code::corrupt: return "corrupt";
-    case Code::io: return "io";
-    case Code::cancelled: return "cancelled";
-    case Code::timeout: return "timeout";
-    case Code::failed_precondition: return "failed_precondition";
-    case Code::version_mismatch: return "version_mismatch";
-    case Code::device: return "device";
-    case Code::compiler: return "compiler";
-    case Code::internal: return "internal";
-    case Code::forked: return "forked";
+    case Code::ok:
+      return "ok";
+    case Code::invalid_argument:
+      return "invalid_argument";
+    case Code::out_of_memory:
+      return "out_of_memory";
+    case Code::resource_exhausted:
+      return "resource_exhausted";
+    case Code::unsupported:
+      return "unsupported";
+    case Code::not_found:
+      return "not_found";
+    case Code::corrupt:
+      return "corrupt";
+    case Code::io:
+      return "io";
+    case Code::cancelled:
+      return "cancelled";
+    case Code::timeout:
+      return "timeout";
+    case Code::failed_precondition:
+      return "failed_precondition";
+    case Code::version_mismatch:
+      return "version_mismatch";
+    case Code::device:
+      return "device";
+    case Code::compiler:
+      return "compiler";
+    case Code::internal:
+      return "internal";
+    case Code::forked:
+      return "forked";
   }
   return "unknown";
 }

@@ -1,7 +1,8 @@
 // Status and Result: how every fallible function in Quartet reports failure.
 //
 // A failure carries a code, a sentence for a person that names the op, the value and the reason, and optionally the
-// stage and graph node it belongs to and attached logs. Statuses are cheap when ok (a null pointer) and shared when not.
+// stage and graph node it belongs to and attached logs. Statuses are cheap when ok (a null pointer) and shared when
+// not.
 #pragma once
 
 #include <cstdint>
@@ -16,21 +17,21 @@ namespace quartet {
 // The numbers are the ABI's QUARTET_* status values; append only.
 enum class Code : int32_t {
   ok = 0,
-  invalid_argument = 1,     // the caller's value is wrong: null, shape, type, name
-  out_of_memory = 2,        // an allocation failed
-  resource_exhausted = 3,   // a stated limit or budget would be passed
-  unsupported = 4,          // well formed, but this build or target cannot do it
-  not_found = 5,            // no such name, file, device or entry
-  corrupt = 6,              // bytes that are not what they claim to be
-  io = 7,                   // the operating system refused
-  cancelled = 8,            // the caller asked to stop
-  timeout = 9,              // not finished within the given time
-  failed_precondition = 10, // right call, wrong state (a spent builder, an unset binding)
-  version_mismatch = 11,    // two parts that do not belong together
-  device = 12,              // a driver or device failed
-  compiler = 13,            // a backend compiler failed
-  internal = 14,            // a Quartet invariant broke: a bug
-  forked = 15,              // the object belongs to the parent process
+  invalid_argument = 1,      // the caller's value is wrong: null, shape, type, name
+  out_of_memory = 2,         // an allocation failed
+  resource_exhausted = 3,    // a stated limit or budget would be passed
+  unsupported = 4,           // well formed, but this build or target cannot do it
+  not_found = 5,             // no such name, file, device or entry
+  corrupt = 6,               // bytes that are not what they claim to be
+  io = 7,                    // the operating system refused
+  cancelled = 8,             // the caller asked to stop
+  timeout = 9,               // not finished within the given time
+  failed_precondition = 10,  // right call, wrong state (a spent builder, an unset binding)
+  version_mismatch = 11,     // two parts that do not belong together
+  device = 12,               // a driver or device failed
+  compiler = 13,             // a backend compiler failed
+  internal = 14,             // a Quartet invariant broke: a bug
+  forked = 15,               // the object belongs to the parent process
 };
 
 // Lower-case name of a code, e.g. "invalid_argument"; static storage.
@@ -102,14 +103,14 @@ class [[nodiscard]] Result {
 #define QUARTET_CONCAT(a, b) QUARTET_CONCAT_INNER(a, b)
 
 // Returns the failure of a Status expression from the enclosing function.
-#define QUARTET_TRY(expression)                                     \
-  do {                                                              \
+#define QUARTET_TRY(expression)                                                                       \
+  do {                                                                                                \
     if (::quartet::Status quartet_status = (expression); !quartet_status.ok()) return quartet_status; \
   } while (false)
 
 // Declares `variable` from a Result expression, or returns its failure.
-#define QUARTET_ASSIGN(variable, expression)                                                    \
-  auto QUARTET_CONCAT(quartet_result_, __LINE__) = (expression);                                \
+#define QUARTET_ASSIGN(variable, expression)                                                                      \
+  auto QUARTET_CONCAT(quartet_result_, __LINE__) = (expression);                                                  \
   if (!QUARTET_CONCAT(quartet_result_, __LINE__).ok()) return QUARTET_CONCAT(quartet_result_, __LINE__).status(); \
   variable = QUARTET_CONCAT(quartet_result_, __LINE__).take()
 

@@ -16,23 +16,23 @@ namespace quartet::codegen {
 enum class Product : uint8_t { blob = 0, llvm_text = 1, assembly = 2 };
 
 struct Request {
-  std::string compiler_id;       // must equal the generator's own
+  std::string compiler_id;  // must equal the generator's own
   CpuModel target;
   Product product = Product::blob;
-  std::vector<Bytes> kernels;    // serialized kernel::Kernel each
+  std::vector<Bytes> kernels;  // serialized kernel::Kernel each
 };
 
-// Position-independent machine code and its read-only data, ready to be mapped: refers to nothing outside itself. All of it
-// may be mapped read+execute.
+// Position-independent machine code and its read-only data, ready to be mapped: refers to nothing outside itself. All
+// of it may be mapped read+execute.
 struct Blob {
-  Bytes image;                     // starts at a 64-byte boundary once mapped
-  std::vector<uint64_t> entries;   // offset of each kernel's function, in request order
+  Bytes image;                    // starts at a 64-byte boundary once mapped
+  std::vector<uint64_t> entries;  // offset of each kernel's function, in request order
 };
 
 struct Response {
-  Status status;                   // failure: stage "codegen", message names the kernel
-  Blob blob;                       // product blob
-  std::string text;                // the other products
+  Status status;     // failure: stage "codegen", message names the kernel
+  Blob blob;         // product blob
+  std::string text;  // the other products
 };
 
 Bytes serialize(const Request& request);

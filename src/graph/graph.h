@@ -1,8 +1,8 @@
 // The graph: SSA values and ops with regions, typed, in functions. Immutable once finished.
 //
-// A Graph is the same object whether it was built by calls (builder.h), parsed from text (text.h) or imported. Values are
-// dense int32 ids within a function. Ops stand in a block in execution order; an op with regions (if, loop) owns blocks
-// whose values live in the same id space, and which may use values of enclosing blocks.
+// A Graph is the same object whether it was built by calls (builder.h), parsed from text (text.h) or imported. Values
+// are dense int32 ids within a function. Ops stand in a block in execution order; an op with regions (if, loop) owns
+// blocks whose values live in the same id space, and which may use values of enclosing blocks.
 #pragma once
 
 #include <cstdint>
@@ -54,19 +54,19 @@ struct Block;
 
 struct Op {
   OpCode code;
-  std::vector<ValueId> operands;            // kNoValue for an absent optional one
+  std::vector<ValueId> operands;  // kNoValue for an absent optional one
   std::vector<ValueId> results;
-  std::map<AttrKey, Attr> attrs;            // only those that differ from the row's defaults
-  std::vector<Block> regions;               // if: then, else; loop: body
-  int32_t callee = -1;                      // call: index of the function
-  int32_t constant = -1;                    // constant: index into Graph::constants
-  std::string name;                         // for messages only; not part of the canonical form
+  std::map<AttrKey, Attr> attrs;  // only those that differ from the row's defaults
+  std::vector<Block> regions;     // if: then, else; loop: body
+  int32_t callee = -1;            // call: index of the function
+  int32_t constant = -1;          // constant: index into Graph::constants
+  std::string name;               // for messages only; not part of the canonical form
 };
 
 struct Block {
   std::vector<ValueId> arguments;  // function inputs, loop's (index, condition, carried..., scanned...)
   std::vector<Op> ops;
-  std::vector<ValueId> results;    // what the block yields
+  std::vector<ValueId> results;  // what the block yields
 };
 
 struct Value {
@@ -82,7 +82,7 @@ struct Function {
 
 // Bytes of a constant tensor, dense row-major. Shared, immutable, identified by the digest of dtype, shape and bytes.
 struct Constant {
-  TensorType type;  // static
+  TensorType type;                    // static
   std::shared_ptr<const void> owner;  // keeps `data` alive
   const uint8_t* data = nullptr;
   size_t bytes = 0;

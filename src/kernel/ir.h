@@ -2,8 +2,8 @@
 //
 // A kernel runs its tasks [begin, end): each task is one independent piece of the group's work. Statements stand in
 // regions; a statement may define values, each of one scalar type. Values are *per lane*: inside a vector loop every
-// statement is meant for one value of the loop variable, and a backend runs many at once (SIMD lanes, GPU threads). So the
-// same text serves every width. Index arithmetic is i64.
+// statement is meant for one value of the loop variable, and a backend runs many at once (SIMD lanes, GPU threads). So
+// the same text serves every width. Index arithmetic is i64.
 //
 // Arithmetic is exact and closed: each operation rounds once to its type, nothing is contracted or reassociated, fma is
 // fused only where `fma` stands. Float min and max give NaN if either side is NaN, and order -0 below +0. Integer
@@ -42,7 +42,7 @@ enum class Scope : uint8_t {
   argument_in = 0,   // read-only memory passed by the caller
   argument_out = 1,  // written by the kernel, each element by one task; never aliases another argument
   argument_inout = 2,
-  task = 3,          // scratch private to the running task: L1/L2 of its core, shared memory of its block
+  task = 3,  // scratch private to the running task: L1/L2 of its core, shared memory of its block
 };
 
 // A flat, typed array. Multi-dimensional layouts are the index arithmetic's business.
@@ -66,29 +66,30 @@ struct Region;
 
 struct Statement {
   Op op;
-  DType dtype = DType::i64;         // type of the results; for comparisons and loads of bool: boolean
-  std::vector<ValueId> operands;    // see ops.def for each op's operands
+  DType dtype = DType::i64;       // type of the results; for comparisons and loads of bool: boolean
+  std::vector<ValueId> operands;  // see ops.def for each op's operands
   std::vector<ValueId> results;
-  int64_t immediate = 0;            // constant: the bits of the value (f32 as its 32 bits ...); dim: its number; others: 0
-  BufferId buffer = kNone;          // load, store
+  int64_t immediate = 0;    // constant: the bits of the value (f32 as its 32 bits ...); dim: its number; others: 0
+  BufferId buffer = kNone;  // load, store
   LoopKind loop = LoopKind::serial;
-  // reduce: the operation and its order, as tile/reduction_order.h gave it for the shape and class. Element r of a chunk
-  // goes to partial state (r mod interleave), a power of two; the partial states of a chunk merge by halving (state p with
-  // p + h for h = interleave/2 ... 1, p < h); chunks of `chunk` elements (0: all in one) merge left to right.
+  // reduce: the operation and its order, as tile/reduction_order.h gave it for the shape and class. Element r of a
+  // chunk goes to partial state (r mod interleave), a power of two; the partial states of a chunk merge by halving
+  // (state p with p + h for h = interleave/2 ... 1, p < h); chunks of `chunk` elements (0: all in one) merge left to
+  // right.
   ReduceOp reduce = ReduceOp::sum;
   int32_t interleave = 1;
   int64_t chunk = 0;
-  // contract: rows x columns elements of a register tile, all rows valid, columns at and beyond the column_limit operand
-  // masked; k is unrolled by `unroll`.
+  // contract: rows x columns elements of a register tile, all rows valid, columns at and beyond the column_limit
+  // operand masked; k is unrolled by `unroll`.
   int32_t rows = 0, columns = 0;
   int32_t unroll = 1;
-  BufferId buffer_b = kNone;        // contract: B; `buffer` is A
+  BufferId buffer_b = kNone;  // contract: B; `buffer` is A
   std::vector<Region> regions;
 };
 
 struct Region {
   std::vector<ValueId> arguments;
-  std::vector<Statement> body;      // ends with `yield`
+  std::vector<Statement> body;  // ends with `yield`
 };
 
 struct Kernel {
@@ -104,11 +105,11 @@ struct Kernel {
 };
 
 // Constants are kept as bits; these translate.
-int64_t float_bits(DType dtype, double value);   // rounds to dtype
+int64_t float_bits(DType dtype, double value);  // rounds to dtype
 double float_value(DType dtype, int64_t bits);
 
-// What every later reader relies on: ids defined before use and in scope, types agree, buffers and dims in range, loop and
-// reduce regions well formed, vector loops not nested, stores only to writable buffers.
+// What every later reader relies on: ids defined before use and in scope, types agree, buffers and dims in range, loop
+// and reduce regions well formed, vector loops not nested, stores only to writable buffers.
 Status verify(const Kernel& kernel);
 
 // Text form; parse(print(k)) gives k back.

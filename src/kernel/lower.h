@@ -26,15 +26,15 @@ struct Argument {
 
 struct Lowered {
   Kernel kernel;
-  std::vector<Argument> arguments;      // in buffer order
-  std::vector<Symbol> dims;             // kernel dim i is this symbol of the graph
+  std::vector<Argument> arguments;  // in buffer order
+  std::vector<Symbol> dims;         // kernel dim i is this symbol of the graph
 };
 
 // A packing kernel: reads a tensor, writes its panels.
 struct Packing {
-  Lowered lowered;                      // arguments: the tensor, then its panels
-  bool prepare = false;                 // run once at load (the tensor is a constant), else a stage before the group
-  IntExpr bytes;                        // of the panels, over the graph's dims
+  Lowered lowered;       // arguments: the tensor, then its panels
+  bool prepare = false;  // run once at load (the tensor is a constant), else a stage before the group
+  IntExpr bytes;         // of the panels, over the graph's dims
 };
 
 struct LoweredGroup {

@@ -43,9 +43,9 @@ struct DimInfo {
 };
 
 struct ConstantInfo {
-  Digest digest;        // of dtype, shape and bytes, as graph::Constant
+  Digest digest;  // of dtype, shape and bytes, as graph::Constant
   uint64_t bytes = 0;
-  Bytes inline_data;    // small constants travel inside; empty otherwise
+  Bytes inline_data;  // small constants travel inside; empty otherwise
 };
 
 // A prepared buffer: the result of prepare stages, computed once at load.
@@ -62,40 +62,48 @@ struct WorkspaceSlot {
 
 struct KernelInfo {
   std::string name;
-  int32_t blob = 0;              // which code blob of the artifact
-  uint64_t entry = 0;            // offset of the function in the blob
-  std::vector<IntExpr> dims;     // values passed as dims, over the program's dim symbols
-  IntExpr scratch_bytes;         // per running task, over the program's dim symbols
+  int32_t blob = 0;           // which code blob of the artifact
+  uint64_t entry = 0;         // offset of the function in the blob
+  std::vector<IntExpr> dims;  // values passed as dims, over the program's dim symbols
+  IntExpr scratch_bytes;      // per running task, over the program's dim symbols
   int32_t arguments = 0;
 };
 
 struct Stage {
   int32_t kernel = 0;
   std::vector<BufferRef> arguments;
-  IntExpr tasks;                   // number of tasks
-  std::vector<int32_t> after;      // earlier stages that must be complete (of the same list)
-  int32_t wave = 0;                // stages of one wave are independent of each other; ascending
-  double task_cost = 0;            // predicted seconds per task on one vEU
-  bool library = false;            // from kernel/library
+  IntExpr tasks;               // number of tasks
+  std::vector<int32_t> after;  // earlier stages that must be complete (of the same list)
+  int32_t wave = 0;            // stages of one wave are independent of each other; ascending
+  double task_cost = 0;        // predicted seconds per task on one vEU
+  bool library = false;        // from kernel/library
 };
 
 // Instructions in order. Straight-line programs are a run of `stage`; the others are for control flow.
-enum class InstructionKind : uint8_t { stage = 0, loop_begin = 1, loop_end = 2, branch = 3, branch_else = 4,
-                                       branch_end = 5, call = 6, swap = 7 };
+enum class InstructionKind : uint8_t {
+  stage = 0,
+  loop_begin = 1,
+  loop_end = 2,
+  branch = 3,
+  branch_else = 4,
+  branch_end = 5,
+  call = 6,
+  swap = 7
+};
 struct Instruction {
   InstructionKind kind = InstructionKind::stage;
   int32_t stage = 0;
 };
 
 struct Program {
-  std::vector<DimInfo> dims;          // symbol i is dims[i]; bound by the inputs' shapes
+  std::vector<DimInfo> dims;  // symbol i is dims[i]; bound by the inputs' shapes
   std::vector<TensorInfo> inputs, outputs;
   std::vector<ConstantInfo> constants;
   std::vector<PreparedInfo> prepared;
   std::vector<WorkspaceSlot> workspace;
-  IntExpr workspace_bytes;            // set by plan_memory
+  IntExpr workspace_bytes;  // set by plan_memory
   std::vector<KernelInfo> kernels;
-  std::vector<Stage> prepare;         // run once at load
+  std::vector<Stage> prepare;  // run once at load
   std::vector<Stage> stages;
   std::vector<Instruction> body;
   // Outputs that are a plain copy of an input or constant, with no stage to write them.
@@ -112,9 +120,9 @@ Result<Program> parse(std::string_view text);
 void write(ByteWriter& out, const Program& program);
 Result<Program> read(ByteReader& in);  // verifies
 
-// Gives every workspace slot its offset (64-byte aligned) and sets workspace_bytes. Slots whose lifetimes cannot overlap
-// under any placement (by the stages' dependencies, not their order in the list) may share memory. Static sizes are packed
-// best-fit; symbolic ones are laid out one after another with sharing only between equal sizes.
+// Gives every workspace slot its offset (64-byte aligned) and sets workspace_bytes. Slots whose lifetimes cannot
+// overlap under any placement (by the stages' dependencies, not their order in the list) may share memory. Static sizes
+// are packed best-fit; symbolic ones are laid out one after another with sharing only between equal sizes.
 void plan_memory(Program& program);
 
 // Task ranges for n vEUs with waits. Pure; microseconds.

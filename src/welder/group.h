@@ -18,8 +18,8 @@ struct Group {
   // Node numbers of the tile-graph, ascending (topological). A view node may be in several groups; any other node is in
   // exactly one.
   std::vector<int32_t> nodes;
-  // The node whose reduction or contraction the group is built around, or -1 for a map group. Members before it are inlined
-  // into its reads; members after it (its epilogue) share its spatial domain point by point.
+  // The node whose reduction or contraction the group is built around, or -1 for a map group. Members before it are
+  // inlined into its reads; members after it (its epilogue) share its spatial domain point by point.
   int32_t core = -1;
   // The group's domain is the spatial axes of this node (the core if there is one, else the last node).
   int32_t domain = -1;
