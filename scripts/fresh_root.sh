@@ -19,7 +19,7 @@ fi
 # The host's way to the network, if it has an unusual one: names, apt's settings and certificates.
 cp /etc/resolv.conf /etc/hosts "$root/etc/"
 for file in /etc/apt/apt.conf.d/*; do
-  if grep -qsE 'Proxy|CaInfo|Verify' "$file"; then cp "$file" "$root/etc/apt/apt.conf.d/"; fi
+  if grep -qsE 'Proxy|CaInfo|Verify|Check-' "$file"; then cp "$file" "$root/etc/apt/apt.conf.d/"; fi
 done
 if [[ -d /etc/ssl/certs && ! -d $root/etc/ssl/certs ]]; then mkdir -p "$root/etc/ssl" && cp -rL /etc/ssl/certs "$root/etc/ssl/"; fi
 
