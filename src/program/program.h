@@ -17,6 +17,10 @@
 namespace quartet::program {
 
 // Where a kernel argument lives. All offsets and sizes are bytes, as expressions over the program's dim symbols.
+//
+// What a kernel may assume of element 0's address: input, output and constant memory is aligned to the element size
+// only (a host's tensor may start anywhere); prepared and workspace memory to 64 bytes. Input, output and workspace
+// arguments of one stage that are not the same buffer never overlap.
 enum class Storage : uint8_t {
   input = 0,      // index: the program's input
   output = 1,     // index: the program's output
@@ -53,11 +57,11 @@ struct PreparedInfo {
   IntExpr bytes;  // constant
 };
 
-// A slot of the workspace: lifetime in stages, and after planning its place in the arena.
+// A slot of the workspace: its lifetime and place in the arena, both set by plan_memory.
 struct WorkspaceSlot {
   IntExpr bytes;
-  int32_t first_stage = 0, last_stage = 0;  // inclusive, in stage order
-  IntExpr offset;                           // set by plan_memory
+  int32_t first_stage = 0, last_stage = 0;  // inclusive, in stage order; the first and last stage that names the slot
+  IntExpr offset;
 };
 
 struct KernelInfo {
@@ -79,7 +83,8 @@ struct Stage {
   bool library = false;        // from kernel/library
 };
 
-// Instructions in order. Straight-line programs are a run of `stage`; the others are for control flow.
+// Instructions in order. Straight-line programs are a run of `stage`, each stage once and in order; the others are for
+// control flow, which `verify` refuses as unsupported.
 enum class InstructionKind : uint8_t {
   stage = 0,
   loop_begin = 1,
@@ -112,28 +117,58 @@ struct Program {
     int32_t output = 0;
   };
   std::vector<Copy> copies;
+  bool flush_denormals = false;  // run with denormals taken and given as zero; off: kept
 };
 
+// What every later reader relies on: indices and expressions in range and over known symbols, every dim symbol bound by
+// an input axis that is exactly it, stages in ascending waves with `after` pointing to earlier waves, prepare stages
+// constant and writing only prepared memory, every output written, the memory plan made and legal. Failures: stage
+// "program".
 Status verify(const Program& program);
 std::string print(const Program& program);
 Result<Program> parse(std::string_view text);
 void write(ByteWriter& out, const Program& program);
 Result<Program> read(ByteReader& in);  // verifies
 
-// Gives every workspace slot its offset (64-byte aligned) and sets workspace_bytes. Slots whose lifetimes cannot
-// overlap under any placement (by the stages' dependencies, not their order in the list) may share memory. Static sizes
-// are packed best-fit; symbolic ones are laid out one after another with sharing only between equal sizes.
+// Gives every workspace slot its lifetime and offset (64-byte aligned) and sets workspace_bytes.
+//
+// The partial order it relies on is the executor's guarantee: every stage of a wave is complete before any stage of a
+// later wave starts, and nothing is promised within a wave. (`after` edges lead to earlier waves, so waves imply them.)
+// Two slots share memory only if every stage that names one is in an earlier wave than every stage that names the
+// other; that is legal under every placement. Static sizes are packed best-fit, largest first; symbolic ones follow one
+// after another, with sharing only between equal sizes. A slot no stage names gets no memory of its own (offset 0).
 void plan_memory(Program& program);
 
-// Task ranges for n vEUs with waits. Pure; microseconds.
+// Tasks [begin, end) of a stage.
 struct TaskRange {
   int32_t stage = 0;
   int64_t begin = 0, end = 0;
+  bool operator==(const TaskRange&) const = default;
 };
+
+// Task ranges for n vEUs, cut into phases: all ranges of a phase are complete before any range of the next starts. A
+// phase is either one wave spread over the vEUs (ranges of different vEUs are independent), or one or more waves for
+// vEU 0 alone, which runs them in order.
 struct Placement {
+  struct Phase {
+    int32_t first_wave = 0, last_wave = 0;
+    bool parallel = false;
+    double cost = 0;  // predicted seconds of all its tasks on one vEU
+  };
   std::vector<std::vector<TaskRange>> lists;  // per vEU, in order
+  std::vector<Phase> phases;
+  // List v's ranges of phase p are [cuts[v][p], cuts[v][p + 1]).
+  std::vector<std::vector<int32_t>> cuts;
 };
-// `tasks`: the number of tasks of each stage for the dims at hand.
+
+// A vEU gets at least this much predicted work of a wave (seconds), or none; a wave below twice this stays on vEU 0.
+inline constexpr double kPlacementGrain = 2e-6;
+
+// Distributes `stages` (Program::stages or Program::prepare, in order) over `vEUs` >= 1. `tasks`: the number of tasks
+// of each stage for the dims at hand; each task is placed exactly once. A wave's tasks, in stage order, are cut into
+// runs of equal predicted cost, so that the same share of a tensor goes to the same vEU in every wave. Pure;
+// microseconds.
+Placement place(std::span<const Stage> stages, std::span<const int64_t> tasks, int vEUs);
 Placement place(const Program& program, std::span<const int64_t> tasks, int vEUs);
 
 }  // namespace quartet::program
