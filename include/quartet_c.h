@@ -114,6 +114,9 @@ extern "C" {
 /* What a dims array says where an extent is not known: in quartet_tensor_info.dims. */
 #define QUARTET_DIM_UNKNOWN (-1)
 
+/* An operand left out where an op allows it. */
+#define QUARTET_NO_VALUE (-1)
+
 enum quartet_status_value {
   QUARTET_OK = 0,
   QUARTET_E_INVALID_ARGUMENT = 1,     /* the caller's value is wrong: null, shape, type, name */
@@ -359,7 +362,6 @@ typedef struct quartet_option_info {
   int32_t reserved;
   const char* name; /* strings are static */
   const char* doc;
-  const char* default_text;
   const char* choices; /* comma-separated, for QUARTET_OPTION_CHOICE; else "" */
   int64_t default_value;
   int64_t least; /* allowed range, inclusive */
@@ -402,9 +404,9 @@ typedef struct quartet_op_info {
   int32_t id; /* for quartet_builder_op_by_id; stable */
   int32_t min_inputs;
   int32_t max_inputs; /* -1: any number */
-  int32_t min_outputs;
-  int32_t max_outputs; /* -1: any number */
-  const char* name;    /* strings are static */
+  int32_t outputs;    /* -1: depends on the regions or the function called */
+  int32_t regions;    /* attributes of kind QUARTET_ATTR_REGION it takes */
+  const char* name;   /* strings are static */
   const char* doc;
 } quartet_op_info;
 
