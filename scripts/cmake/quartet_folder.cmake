@@ -6,13 +6,16 @@
 set(QUARTET_WARNINGS -Wall -Wextra -Wconversion -Wshadow -Werror $<$<CXX_COMPILER_ID:GNU>:-Wno-error=maybe-uninitialized>)
 set(QUARTET_SANITIZE_FLAGS "")
 if(QUARTET_SANITIZE)
-  set(QUARTET_SANITIZE_FLAGS -fsanitize=${QUARTET_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  set(QUARTET_SANITIZE_FLAGS -fsanitize=${QUARTET_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all
+      -D_GLIBCXX_ASSERTIONS)
   add_link_options(${QUARTET_SANITIZE_FLAGS})
 endif()
 
-# Compile options of every target of ours.
+# Compile options of every target of ours. No multiply and add are fused behind the source's back: what is computed here (folding,
+# the interpreters) has the bits that the compiled code has.
 add_library(quartet_options INTERFACE)
-target_compile_options(quartet_options INTERFACE ${QUARTET_WARNINGS} -ffunction-sections -fdata-sections ${QUARTET_SANITIZE_FLAGS})
+target_compile_options(quartet_options INTERFACE ${QUARTET_WARNINGS} -ffp-contract=off -ffunction-sections -fdata-sections
+                       ${QUARTET_SANITIZE_FLAGS})
 target_include_directories(quartet_options INTERFACE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/include)
 
 set_property(GLOBAL PROPERTY QUARTET_FOLDERS "")
