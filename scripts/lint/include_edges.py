@@ -21,7 +21,7 @@ PRIVATE_HEADERS = {  # prefix of an outside header -> the folders that may inclu
     "llvm-c/": set(),
     "sqlite3.h": {"cache"},
     "protozero/": {"import"},
-    "nlohmann/": {"cli"},
+    "nlohmann/": {"cli", "capi"},
     "CLI/": {"cli"},
 }
 GUESTS = {"cli": {"cli", "bindings/cpp", "include"}, "bindings/cpp": {"bindings/cpp", "include"}}

@@ -22,3 +22,16 @@ try() {
 }
 for standard in c99 c11 c17; do try c $standard "$cc"; "$dir/program"; done
 for standard in c++11 c++17 c++20; do try cpp $standard "$cxx"; "$dir/program"; done
+
+# The C++ layer: alone, in two units of one program, with and without exceptions.
+layer=$(dirname "$header")/../bindings/cpp/quartet.hpp
+[[ -f $layer ]] || exit 0
+for options in -std=c++17 "-std=c++17 -fno-exceptions" "-std=c++20 -fno-exceptions -fno-rtti" -std=c++20; do
+  printf '#include <quartet.hpp>\nint other();\nint other() { return static_cast<int>(quartet_abi_version()); }\n' >"$dir/one.cpp"
+  printf '#include <quartet.hpp>\nint other();\nint main() { return other() == static_cast<int>(quartet_abi_version()) ? 0 : 1; }\n' >"$dir/two.cpp"
+  read -ra flags <<<"$options"
+  "$cxx" "${flags[@]}" "${warnings[@]}" -I"$include" -I"$(dirname "$layer")" "$dir/one.cpp" "$dir/two.cpp" "$library" \
+    -Wl,-rpath,"$(dirname "$library")" -o "$dir/program"
+  "$dir/program"
+  echo "quartet.hpp: compiles and links with $options"
+done
