@@ -11,21 +11,33 @@ namespace quartet::roller {
 
 // How an operand of a contraction reaches the micro-tile.
 enum class OperandForm : uint8_t {
-  in_place = 0,  // B: unit stride along N; A: element by element
+  in_place = 0,  // offsets are base(outer point) + row * stride + k * stride; B: column stride 1
   prepared = 1,  // constant, packed once at load into panels [ceil(N/columns)][K][columns], zero-filled
   packed = 2,  // packed in the program: B by a stage of its own into workspace, in the same panels; A by each task into
                // scratch panels [ceil(task_m/rows)][K][rows]
+  // Panels of B come once per point of the outer axes that B's offset mentions, row-major before the panels. A source
+  // that is packed or prepared may have any offset expression.
 };
 
 struct Plan {
   enum class Kind : uint8_t { map = 0, reduce = 1, contract = 2 };
   Kind kind = Kind::map;
 
-  // map and reduce. The spatial axes are merged where every access allows it; `merged` lists the runs of axes (of the
-  // group's domain) outermost first. Each merged axis is cut into tiles; the tiles of all merged axes enumerate the
-  // tasks, row-major.
+  // The spatial axes are merged where every access allows it; `merged` lists the runs of axes (of the group's domain)
+  // outermost first. A run's axes follow one another in the domain. What merging promises: every flat offset of a read,
+  // guard and index expression of the fused group stays the same when, in each run, all axes but the last are replaced
+  // by 0 and the last by the row-major number of the run's point. So a merged axis needs one loop and no division. Axes
+  // of constant extent 1 are always 0 and belong to no run.
+  //
+  // map and reduce: all other axes are in some run. Each merged axis is cut into tiles of task_tile; the tiles of all
+  // merged axes enumerate the tasks, row-major.
+  //
+  // contract: the last two runs are the rows and the columns (either may be empty: extent 1); runs before them are
+  // outer axes, each point of which is a product of its own. Tasks are, row-major, outer points x row tiles of task_m x
+  // column tiles of task_n. In a task, panels of `columns` are the outer loop, so that a panel of B stays near while
+  // the task's rows pass over it.
   std::vector<std::vector<int32_t>> merged;
-  std::vector<int64_t> task_tile;  // per merged axis, elements of one task; 0: the whole extent
+  std::vector<int64_t> task_tile;  // map, reduce: per merged axis, elements of one task; 0: the whole extent
   int32_t vector_axis = -1;        // merged axis that runs along lanes, or -1: the reduction does (or nothing)
 
   // contract

@@ -16,14 +16,16 @@ enum class EdgeLevel : uint8_t { registers = 0, l2 = 1, dram = 2 };
 
 struct Group {
   // Node numbers of the tile-graph, ascending (topological). A view node may be in several groups; any other node is in
-  // exactly one.
+  // exactly one. tile::fuse(graph, nodes, core, domain, outputs) gives them as one tensor expression over `inputs`: it
+  // always succeeds on a group of weld, and spares its reader every rule about views and members.
   std::vector<int32_t> nodes;
   // The node whose reduction or contraction the group is built around, or -1 for a map group. Members before it are
   // inlined into its reads; members after it (its epilogue) share its spatial domain point by point.
   int32_t core = -1;
   // The group's domain is the spatial axes of this node (the core if there is one, else the last node).
   int32_t domain = -1;
-  // Tensors the group writes; each has the domain's extents and is produced at the domain's own point (identity map).
+  // Tensors the group writes. Each is dense row-major and has the domain's elements in the domain's own linear order;
+  // its shape differs from the domain's at most by a reshape ([b*t, n] and [b, t, n]).
   std::vector<tile::TensorId> outputs;
   // Tensors read from memory, once each, in order of first use.
   std::vector<tile::TensorId> inputs;
