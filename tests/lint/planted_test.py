@@ -177,5 +177,53 @@ class TreeLints(unittest.TestCase):
         self.assertEqual(self.run_lint("scripts/lint/format.sh").returncode, 0)
 
 
+@unittest.skipUnless(shutil.which("clang-19") and shutil.which("readelf"), "clang-19 or binutils are not installed")
+class ExportCheck(unittest.TestCase):
+    """tests/abi/check_exports.sh on small libraries."""
+
+    FLAGS = ["-fuse-ld=lld-19", "-Wl,-z,nodelete", "-Wl,-Bsymbolic", "-Wl,--build-id=sha1"]
+
+    def check(self, source, flags=None, foreign=None):
+        with tempfile.TemporaryDirectory() as folder:
+            folder = pathlib.Path(folder)
+            (folder / "a.c").write_text(source, encoding="utf-8")
+            (folder / "names").write_text("quartet_a\n", encoding="utf-8")
+            library = folder / "liba.so"
+            flags = self.FLAGS if flags is None else flags
+            subprocess.run(["clang-19", "-shared", "-fPIC", "-o", library, folder / "a.c", *flags], check=True)
+            command = [ROOT / "tests/abi/check_exports.sh", library, folder / "names"]
+            if foreign:
+                (folder / "f.c").write_text(foreign, encoding="utf-8")
+                subprocess.run(["clang-19", "-c", "-o", folder / "f.o", folder / "f.c"], check=True)
+                command += ["--foreign", folder / "f.o"]
+            return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    def expect(self, words, *arguments, **named):
+        result = self.check(*arguments, **named)
+        self.assertEqual(result.returncode, 1, result.stdout + result.stderr)
+        self.assertIn(words, result.stdout)
+
+    GOOD = "int quartet_a(void);\nint quartet_a(void) { return 1; }\n"
+
+    def test_good(self):
+        result = self.check(self.GOOD, foreign="int other_thing(void) { return 1; }\n")
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+
+    def test_bad(self):
+        self.expect("exports differ", self.GOOD + "int sqlite3_open(void) { return 2; }\n")
+        self.expect("leaks names", self.GOOD + "int sqlite3_open(void) { return 2; }\n")
+        self.expect("exports differ", "int quartet_b(void) { return 2; }\n")
+        self.expect("nodelete", self.GOOD, flags=[f for f in self.FLAGS if "nodelete" not in f])
+        self.expect("Bsymbolic", self.GOOD, flags=[f for f in self.FLAGS if "symbolic" not in f])
+        self.expect("needs libz", self.GOOD, flags=[*self.FLAGS, "-Wl,--no-as-needed", "-lz"])
+        self.expect("run path", self.GOOD, flags=[*self.FLAGS, "-Wl,-rpath,/opt"])
+        self.expect("imports what glibc does not give",
+                    "int elsewhere(void);\nint quartet_a(void);\nint quartet_a(void) { return elsewhere(); }\n")
+        self.expect("contains code of", self.GOOD + "static int hidden_part(int n) { return n + 1; }\n"
+                    "static int (*volatile keep)(int) = hidden_part;\nstatic int use(void) { return keep(1); }\n"
+                    "static int (*volatile kept)(void) = use;\n__attribute__((constructor)) static void run(void) { kept(); }\n",
+                    foreign="int hidden_part(int n) { return n; }\n")
+
+
 if __name__ == "__main__":
     unittest.main()
