@@ -34,7 +34,6 @@ class Assembler {
     place_tensors();
     for (const int32_t g : schedule_.order) QUARTET_TRY(add_group(g));
     sort_stages();
-    set_lifetimes();
     program::plan_memory(result_.program);
     for (size_t s = 0; s < program_.stages.size(); ++s)
       program_.body.push_back({program::InstructionKind::stage, static_cast<int32_t>(s)});
@@ -59,8 +58,10 @@ class Assembler {
     if (added) {
       const graph::Constant& source = graph_.constants[static_cast<size_t>(number)];
       program::ConstantInfo info{source.digest, source.bytes, {}};
-      if (source.bytes <= kInlineBytes || !given_.count(source.digest))
+      if (source.bytes <= kInlineBytes)
         info.inline_data.assign(source.data, source.data + source.bytes);
+      else if (!given_.count(source.digest))
+        result_.carried.push_back(&source);
       program_.constants.push_back(std::move(info));
     }
     return {Storage::constant, at->second};
@@ -202,18 +203,6 @@ class Assembler {
       sorted.push_back(std::move(stage));
     }
     stages = std::move(sorted);
-  }
-
-  void set_lifetimes() {
-    std::vector<bool> seen(program_.workspace.size());
-    for (size_t s = 0; s < program_.stages.size(); ++s)
-      for (const BufferRef& argument : program_.stages[s].arguments) {
-        if (argument.storage != Storage::workspace) continue;
-        program::WorkspaceSlot& slot = program_.workspace[static_cast<size_t>(argument.index)];
-        if (!seen[static_cast<size_t>(argument.index)]) slot.first_stage = static_cast<int32_t>(s);
-        seen[static_cast<size_t>(argument.index)] = true;
-        slot.last_stage = static_cast<int32_t>(s);
-      }
   }
 
   const graph::Graph& graph_;

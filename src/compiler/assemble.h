@@ -15,11 +15,15 @@ struct Assembly {
   program::Program program;             // KernelInfo::blob and entry not yet set
   std::vector<kernel::Kernel> kernels;  // distinct ones; Program::kernels[i] runs kernels[code[i]]
   std::vector<int32_t> code;
+  // Constants that must travel in the artifact: simplification made them, so no caller could give them by digest.
+  std::vector<const graph::Constant*> carried;
 };
 
-// `lowered[g]` belongs to `groups[g]`. Constants of up to kInlineBytes travel inside the program, as do those that
-// simplification made, which no caller could give by digest; `given` are the constants of the request's own graph.
+// Constants of up to this many bytes stand in the program itself.
 inline constexpr size_t kInlineBytes = 256;
+
+// `graph` is the simplified graph of `tiles`, `given` the request's own, whose constants the caller has; `lowered[g]`
+// belongs to `groups[g]`.
 Result<Assembly> assemble(const graph::Graph& graph, const graph::Graph& given, const tile::TileGraph& tiles,
                           const std::vector<welder::Group>& groups, const rammer::Schedule& schedule,
                           std::vector<kernel::LoweredGroup> lowered);

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <exception>
 #include <memory>
 
 namespace quartet::compiler {
@@ -27,8 +28,17 @@ struct Job {
   size_t count = 0;
   const std::function<void(size_t)>* work = nullptr;
 
+  std::mutex mutex;
+  std::exception_ptr failure;  // the first exception, for the caller
+
   void run() {
-    for (size_t i = next.fetch_add(1); i < count; i = next.fetch_add(1)) (*work)(i);
+    try {
+      for (size_t i = next.fetch_add(1); i < count; i = next.fetch_add(1)) (*work)(i);
+    } catch (...) {
+      next.store(count);
+      const std::lock_guard lock(mutex);
+      if (!failure) failure = std::current_exception();
+    }
   }
 };
 
@@ -58,6 +68,7 @@ void run_with_large_stacks(int threads, size_t count, const std::function<void(s
   }
   if (started.empty()) job.run();
   for (const pthread_t thread : started) pthread_join(thread, nullptr);
+  if (job.failure) std::rethrow_exception(job.failure);
 }
 
 bool LlvmLibrary::loaded() const {

@@ -39,7 +39,8 @@ class LlvmLibrary final : public CodeGenerator {
 };
 
 // Runs `work(0) .. work(count - 1)` on up to `threads` threads with stacks large enough for LLVM (16 MiB), none of them
-// the caller's, and waits. A thread that cannot be made is done without; if none can, the caller does the work.
+// the caller's, and waits. A thread that cannot be made is done without; if none can, the caller does the work. What
+// `work` throws is thrown again here.
 void run_with_large_stacks(int threads, size_t count, const std::function<void(size_t)>& work);
 
 }  // namespace quartet::compiler
