@@ -66,10 +66,14 @@ struct Region;
 
 struct Statement {
   Op op;
-  DType dtype = DType::i64;       // type of the results; for comparisons and loads of bool: boolean
+  // Type of the results; for comparisons and loads of bool: boolean. No meaning for store, loop, branch and yield,
+  // whose types are their values'.
+  DType dtype = DType::i64;
   std::vector<ValueId> operands;  // see ops.def for each op's operands
   std::vector<ValueId> results;
-  int64_t immediate = 0;    // constant: the bits of the value (f32 as its 32 bits ...); dim: its number; others: 0
+  // constant: the bits of the value, signed integers sign-extended, all else zero-extended (f32 as its 32 bits, bool 0
+  // or 1); dim: its number; others: 0.
+  int64_t immediate = 0;
   BufferId buffer = kNone;  // load, store
   LoopKind loop = LoopKind::serial;
   // reduce: the operation and its order, as tile/reduction_order.h gave it for the shape and class. Element r of a
@@ -80,7 +84,7 @@ struct Statement {
   int32_t interleave = 1;
   int64_t chunk = 0;
   // contract: rows x columns elements of a register tile, all rows valid, columns at and beyond the column_limit
-  // operand masked; k is unrolled by `unroll`.
+  // operand masked; k is unrolled by `unroll`. Rows and columns given to the regions count from 0 in the tile.
   int32_t rows = 0, columns = 0;
   int32_t unroll = 1;
   BufferId buffer_b = kNone;  // contract: B; `buffer` is A
