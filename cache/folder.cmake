@@ -1,0 +1,2 @@
+target_include_directories(quartet_cache PUBLIC ${CMAKE_SOURCE_DIR})
+target_link_libraries(quartet_cache PRIVATE quartet_sqlite3)
