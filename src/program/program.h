@@ -125,6 +125,7 @@ struct Program {
 // constant and writing only prepared memory, every output written, the memory plan made and legal. Failures: stage
 // "program".
 Status verify(const Program& program);
+// The text form; parse(print(p)) gives a verified p back. Parsing checks the form only; call `verify` after it.
 std::string print(const Program& program);
 Result<Program> parse(std::string_view text);
 void write(ByteWriter& out, const Program& program);

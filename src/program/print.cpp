@@ -1,0 +1,136 @@
+// The text form: one line a thing, fields separated by ';', lists in brackets, numbers of things as they are referred
+// to.
+//
+//   program
+//   dim s0 "n"; lower 1
+//   input 0 "x"; f32 [s0, 64]
+//   output 0 "y"; f32 [s0, 10]
+//   constant 0 00112233445566778899aabbccddeeff; bytes 2560
+//   constant 1 ...; bytes 4; inline 0000803f
+//   prepared 0; bytes 4096
+//   slot 0; bytes s0*256; stages 0..1; offset 0
+//   workspace ceil_div(s0*256, 64)*64
+//   kernel 0 "matmul"; blob 0; entry 64; arguments 3; dims [s0]; scratch 0
+//   prepare 0; kernel 1 [constant 0, prepared 0]; tasks 4; wave 0; cost 1e-06
+//   stage 0; kernel 0 [input 0, prepared 0, slot 0]; tasks ceil_div(s0, 4); wave 1; after [0]; cost 1e-06; library
+//   copy input 0; output 1
+#include <charconv>
+
+#include "program/program.h"
+
+namespace quartet::program {
+namespace {
+
+std::string quoted(std::string_view text) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string out = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (byte < 0x20 || byte == 0x7f) {
+      out += "\\x";
+      out += kDigits[byte >> 4];
+      out += kDigits[byte & 15];
+    } else {
+      out += c;
+    }
+  }
+  return out + "\"";
+}
+
+std::string hex(std::span<const uint8_t> bytes) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string out;
+  for (const uint8_t byte : bytes) {
+    out += kDigits[byte >> 4];
+    out += kDigits[byte & 15];
+  }
+  return out;
+}
+
+// The shortest text that reads back as the same number.
+std::string number(double value) {
+  char text[32];
+  const auto end = std::to_chars(text, text + sizeof text, value);
+  return {text, end.ptr};
+}
+
+template <class T, class Function>
+std::string list(const std::vector<T>& items, const Function& each) {
+  std::string out = "[";
+  for (const T& item : items) {
+    if (out.size() > 1) out += ", ";
+    out += each(item);
+  }
+  return out + "]";
+}
+
+std::string expressions(const std::vector<IntExpr>& items) {
+  return list(items, [](const IntExpr& e) { return e.to_text(); });
+}
+
+std::string reference(const BufferRef& ref) {
+  static constexpr const char* kNames[] = {"input", "output", "constant", "prepared", "slot"};
+  return std::string(kNames[static_cast<size_t>(ref.storage)]) + " " + std::to_string(ref.index);
+}
+
+std::string stage_text(const Stage& stage) {
+  std::string out = "; kernel " + std::to_string(stage.kernel) + " " + list(stage.arguments, reference) + "; tasks " +
+                    stage.tasks.to_text() + "; wave " + std::to_string(stage.wave);
+  if (!stage.after.empty())
+    out += "; after " + list(stage.after, [](int32_t before) { return std::to_string(before); });
+  out += "; cost " + number(stage.task_cost);
+  if (stage.library) out += "; library";
+  return out + "\n";
+}
+
+void print_tensors(std::string& out, const char* kind, const std::vector<TensorInfo>& tensors) {
+  for (size_t i = 0; i < tensors.size(); ++i)
+    out += std::string(kind) + " " + std::to_string(i) + " " + quoted(tensors[i].name) + "; " +
+           dtype_name(tensors[i].dtype) + " " + expressions(tensors[i].shape) + "\n";
+}
+
+void print_buffers(std::string& out, const Program& p) {
+  for (size_t i = 0; i < p.constants.size(); ++i) {
+    const ConstantInfo& c = p.constants[i];
+    out += "constant " + std::to_string(i) + " " + c.digest.hex() + "; bytes " + std::to_string(c.bytes);
+    if (!c.inline_data.empty()) out += "; inline " + hex(c.inline_data);
+    out += "\n";
+  }
+  for (size_t i = 0; i < p.prepared.size(); ++i)
+    out += "prepared " + std::to_string(i) + "; bytes " + p.prepared[i].bytes.to_text() + "\n";
+  for (size_t i = 0; i < p.workspace.size(); ++i) {
+    const WorkspaceSlot& slot = p.workspace[i];
+    out += "slot " + std::to_string(i) + "; bytes " + slot.bytes.to_text() + "; stages " +
+           std::to_string(slot.first_stage) + ".." + std::to_string(slot.last_stage) + "; offset " +
+           slot.offset.to_text() + "\n";
+  }
+  out += "workspace " + p.workspace_bytes.to_text() + "\n";
+}
+
+}  // namespace
+
+std::string print(const Program& p) {
+  std::string out = p.flush_denormals ? "program flush_denormals\n" : "program\n";
+  for (size_t i = 0; i < p.dims.size(); ++i)
+    out += "dim s" + std::to_string(i) + " " + quoted(p.dims[i].name) + "; lower " + std::to_string(p.dims[i].lower) +
+           "\n";
+  print_tensors(out, "input", p.inputs);
+  print_tensors(out, "output", p.outputs);
+  print_buffers(out, p);
+  for (size_t i = 0; i < p.kernels.size(); ++i) {
+    const KernelInfo& kernel = p.kernels[i];
+    out += "kernel " + std::to_string(i) + " " + quoted(kernel.name) + "; blob " + std::to_string(kernel.blob) +
+           "; entry " + std::to_string(kernel.entry) + "; arguments " + std::to_string(kernel.arguments) + "; dims " +
+           expressions(kernel.dims) + "; scratch " + kernel.scratch_bytes.to_text() + "\n";
+  }
+  for (size_t i = 0; i < p.prepare.size(); ++i) out += "prepare " + std::to_string(i) + stage_text(p.prepare[i]);
+  for (size_t i = 0; i < p.stages.size(); ++i) out += "stage " + std::to_string(i) + stage_text(p.stages[i]);
+  for (const Program::Copy& copy : p.copies)
+    out += "copy " + reference(copy.from) + "; output " + std::to_string(copy.output) + "\n";
+  return out;
+}
+
+}  // namespace quartet::program

@@ -1,0 +1,211 @@
+#include "program/program.h"
+
+namespace quartet::program {
+namespace {
+
+constexpr uint32_t kFormat = 1;
+
+template <class T, class Function>
+void write_list(ByteWriter& out, const std::vector<T>& list, const Function& each) {
+  out.u64(list.size());
+  for (const T& item : list) each(item);
+}
+
+void write_expressions(ByteWriter& out, const std::vector<IntExpr>& list) {
+  write_list(out, list, [&](const IntExpr& e) { e.write(out); });
+}
+
+void write_tensors(ByteWriter& out, const std::vector<TensorInfo>& list) {
+  write_list(out, list, [&](const TensorInfo& tensor) {
+    out.text(tensor.name);
+    out.u8(static_cast<uint8_t>(tensor.dtype));
+    write_expressions(out, tensor.shape);
+  });
+}
+
+void write_reference(ByteWriter& out, const BufferRef& ref) {
+  out.u8(static_cast<uint8_t>(ref.storage));
+  out.i32(ref.index);
+}
+
+void write_stages(ByteWriter& out, const std::vector<Stage>& list) {
+  write_list(out, list, [&](const Stage& stage) {
+    out.i32(stage.kernel);
+    write_list(out, stage.arguments, [&](const BufferRef& ref) { write_reference(out, ref); });
+    stage.tasks.write(out);
+    write_list(out, stage.after, [&](int32_t before) { out.i32(before); });
+    out.i32(stage.wave);
+    out.f64(stage.task_cost);
+    out.u8(stage.library ? 1 : 0);
+  });
+}
+
+// Reads a list whose items take at least `min_bytes` each.
+template <class T, class Function>
+void read_list(ByteReader& in, std::vector<T>& list, size_t min_bytes, const Function& each) {
+  const size_t count = in.count(min_bytes);
+  for (size_t i = 0; i < count && in.ok(); ++i) list.push_back(each());
+}
+
+template <class Enum>
+Enum read_enum(ByteReader& in, Enum last, const char* what) {
+  const uint8_t value = in.u8();
+  if (value > static_cast<uint8_t>(last)) {
+    in.fail(what);
+    return last;
+  }
+  return static_cast<Enum>(value);
+}
+
+bool read_flag(ByteReader& in) {
+  const uint8_t value = in.u8();
+  if (value > 1) in.fail("a flag is neither 0 nor 1");
+  return value == 1;
+}
+
+void read_expressions(ByteReader& in, std::vector<IntExpr>& list) {
+  read_list(in, list, 1, [&] { return IntExpr::read(in); });
+}
+
+void read_tensors(ByteReader& in, std::vector<TensorInfo>& list) {
+  read_list(in, list, 17, [&] {
+    TensorInfo tensor;
+    tensor.name = in.text();
+    tensor.dtype = read_enum(in, DType::boolean, "an element type is out of range");
+    read_expressions(in, tensor.shape);
+    return tensor;
+  });
+}
+
+BufferRef read_reference(ByteReader& in) {
+  BufferRef ref;
+  ref.storage = read_enum(in, Storage::workspace, "a storage kind is out of range");
+  ref.index = in.i32();
+  return ref;
+}
+
+void read_stages(ByteReader& in, std::vector<Stage>& list) {
+  read_list(in, list, 34, [&] {
+    Stage stage;
+    stage.kernel = in.i32();
+    read_list(in, stage.arguments, 5, [&] { return read_reference(in); });
+    stage.tasks = IntExpr::read(in);
+    read_list(in, stage.after, 4, [&] { return in.i32(); });
+    stage.wave = in.i32();
+    stage.task_cost = in.f64();
+    stage.library = read_flag(in);
+    return stage;
+  });
+}
+
+void read_buffers(ByteReader& in, Program& program) {
+  read_list(in, program.constants, 32, [&] {
+    ConstantInfo constant;
+    constant.digest = in.digest();
+    constant.bytes = in.u64();
+    const auto data = in.bytes();
+    constant.inline_data.assign(data.begin(), data.end());
+    return constant;
+  });
+  read_list(in, program.prepared, 1, [&] { return PreparedInfo{IntExpr::read(in)}; });
+  read_list(in, program.workspace, 10, [&] {
+    WorkspaceSlot slot;
+    slot.bytes = IntExpr::read(in);
+    slot.first_stage = in.i32();
+    slot.last_stage = in.i32();
+    slot.offset = IntExpr::read(in);
+    return slot;
+  });
+  program.workspace_bytes = IntExpr::read(in);
+}
+
+void read_kernels(ByteReader& in, Program& program) {
+  read_list(in, program.kernels, 33, [&] {
+    KernelInfo kernel;
+    kernel.name = in.text();
+    kernel.blob = in.i32();
+    kernel.entry = in.u64();
+    read_expressions(in, kernel.dims);
+    kernel.scratch_bytes = IntExpr::read(in);
+    kernel.arguments = in.i32();
+    return kernel;
+  });
+}
+
+}  // namespace
+
+void write(ByteWriter& out, const Program& program) {
+  out.u32(kFormat);
+  out.u8(program.flush_denormals ? 1 : 0);
+  write_list(out, program.dims, [&](const DimInfo& dim) { out.text(dim.name), out.i64(dim.lower); });
+  write_tensors(out, program.inputs);
+  write_tensors(out, program.outputs);
+  write_list(out, program.constants,
+             [&](const ConstantInfo& c) { out.digest(c.digest), out.u64(c.bytes), out.bytes(c.inline_data); });
+  write_list(out, program.prepared, [&](const PreparedInfo& prepared) { prepared.bytes.write(out); });
+  write_list(out, program.workspace, [&](const WorkspaceSlot& slot) {
+    slot.bytes.write(out);
+    out.i32(slot.first_stage);
+    out.i32(slot.last_stage);
+    slot.offset.write(out);
+  });
+  program.workspace_bytes.write(out);
+  write_list(out, program.kernels, [&](const KernelInfo& kernel) {
+    out.text(kernel.name);
+    out.i32(kernel.blob);
+    out.u64(kernel.entry);
+    write_expressions(out, kernel.dims);
+    kernel.scratch_bytes.write(out);
+    out.i32(kernel.arguments);
+  });
+  write_stages(out, program.prepare);
+  write_stages(out, program.stages);
+  write_list(out, program.body, [&](const Instruction& instruction) {
+    out.u8(static_cast<uint8_t>(instruction.kind));
+    out.i32(instruction.stage);
+  });
+  write_list(out, program.copies,
+             [&](const Program::Copy& copy) { write_reference(out, copy.from), out.i32(copy.output); });
+}
+
+Result<Program> read(ByteReader& in) {
+  if (const uint32_t format = in.u32(); in.ok() && format != kFormat)
+    return make_error(Code::version_mismatch, "the program has format %u, this build reads %u", format, kFormat)
+        .with_stage("program");
+  Program program;
+  program.flush_denormals = read_flag(in);
+  read_list(in, program.dims, 16, [&] {
+    DimInfo dim;
+    dim.name = in.text();
+    dim.lower = in.i64();
+    return dim;
+  });
+  read_tensors(in, program.inputs);
+  read_tensors(in, program.outputs);
+  read_buffers(in, program);
+  read_kernels(in, program);
+  read_stages(in, program.prepare);
+  read_stages(in, program.stages);
+  read_list(in, program.body, 5, [&] {
+    Instruction instruction;
+    instruction.kind = read_enum(in, InstructionKind::swap, "an instruction kind is out of range");
+    instruction.stage = in.i32();
+    return instruction;
+  });
+  read_list(in, program.copies, 9, [&] {
+    Program::Copy copy;
+    copy.from = read_reference(in);
+    copy.output = in.i32();
+    return copy;
+  });
+  if (!in.ok()) return in.status().with_stage("program");
+  // Whatever is wrong with bytes that claim to be a program is corruption, but what is merely beyond this build stays
+  // that.
+  if (const Status status = verify(program); !status.ok()) {
+    if (status.code() == Code::unsupported) return status;
+    return Status(Code::corrupt, "not a legal program: " + status.message()).with_stage("program");
+  }
+  return program;
+}
+
+}  // namespace quartet::program

@@ -1,0 +1,262 @@
+#include <cmath>
+
+#include "program/memory_plan.h"
+#include "program/program.h"
+
+namespace quartet::program {
+namespace {
+
+const char* storage_name(Storage storage) {
+  switch (storage) {
+    case Storage::input:
+      return "input";
+    case Storage::output:
+      return "output";
+    case Storage::constant:
+      return "constant";
+    case Storage::prepared:
+      return "prepared buffer";
+    case Storage::workspace:
+      return "workspace slot";
+  }
+  return "storage of no known kind";
+}
+
+class Verifier {
+ public:
+  explicit Verifier(const Program& program) : p_(program) {}
+
+  Status run() {
+    QUARTET_TRY(dims());
+    QUARTET_TRY(tensors(p_.inputs, "input"));
+    QUARTET_TRY(tensors(p_.outputs, "output"));
+    QUARTET_TRY(bound_dims());
+    QUARTET_TRY(buffers());
+    QUARTET_TRY(kernels());
+    QUARTET_TRY(stages(p_.prepare, true));
+    QUARTET_TRY(stages(p_.stages, false));
+    QUARTET_TRY(body());
+    QUARTET_TRY(copies());
+    QUARTET_TRY(outputs_written());
+    return memory();
+  }
+
+ private:
+  static Status bad(const std::string& what) { return {Code::invalid_argument, what}; }
+
+  Status expression(const IntExpr& e, const std::string& what, bool constant = false) const {
+    if (!e.is_valid()) return bad(what + " is not a valid expression");
+    if (constant && !e.is_constant()) return bad(what + " must be a constant, not " + e.to_text());
+    if (e.is_constant() && e.constant().value_or(0) < 0) return bad(what + " is negative: " + e.to_text());
+    for (const Symbol s : e.symbols())
+      if (s < 0 || static_cast<size_t>(s) >= p_.dims.size())
+        return bad(what + " uses symbol " + std::to_string(s) + ", which is no dim of the program");
+    return {};
+  }
+
+  Status dims() const {
+    if (p_.dims.size() >= static_cast<size_t>(kAxisSymbols)) return bad("too many dims");
+    for (size_t i = 0; i < p_.dims.size(); ++i)
+      if (p_.dims[i].lower < 0)
+        return bad("dim '" + p_.dims[i].name + "' has the negative lower bound " + std::to_string(p_.dims[i].lower));
+    return {};
+  }
+
+  Status tensors(const std::vector<TensorInfo>& list, const char* kind) const {
+    for (size_t i = 0; i < list.size(); ++i) {
+      const std::string who = std::string(kind) + " " + std::to_string(i) + " ('" + list[i].name + "')";
+      if (!is_valid(list[i].dtype)) return bad(who + " has no element type");
+      for (size_t axis = 0; axis < list[i].shape.size(); ++axis)
+        QUARTET_TRY(expression(list[i].shape[axis], who + ", axis " + std::to_string(axis)));
+    }
+    return {};
+  }
+
+  Status bound_dims() const {
+    std::vector<bool> bound(p_.dims.size());
+    for (const TensorInfo& input : p_.inputs)
+      for (const IntExpr& extent : input.shape)
+        if (const auto symbol = extent.as_symbol()) bound[static_cast<size_t>(*symbol)] = true;
+    for (size_t i = 0; i < bound.size(); ++i)
+      if (!bound[i])
+        return bad("dim '" + p_.dims[i].name + "' is not the whole extent of any input's axis, so nothing binds it");
+    return {};
+  }
+
+  Status buffers() const {
+    for (size_t i = 0; i < p_.constants.size(); ++i)
+      if (const ConstantInfo& c = p_.constants[i]; !c.inline_data.empty() && c.inline_data.size() != c.bytes)
+        return bad("constant " + std::to_string(i) + " is " + std::to_string(c.bytes) + " bytes but carries " +
+                   std::to_string(c.inline_data.size()));
+    for (size_t i = 0; i < p_.prepared.size(); ++i)
+      QUARTET_TRY(expression(p_.prepared[i].bytes, "size of prepared buffer " + std::to_string(i), true));
+    for (size_t i = 0; i < p_.workspace.size(); ++i) {
+      QUARTET_TRY(expression(p_.workspace[i].bytes, "size of workspace slot " + std::to_string(i)));
+      QUARTET_TRY(expression(p_.workspace[i].offset, "offset of workspace slot " + std::to_string(i)));
+    }
+    return expression(p_.workspace_bytes, "workspace size");
+  }
+
+  Status kernels() const {
+    for (size_t k = 0; k < p_.kernels.size(); ++k) {
+      const KernelInfo& kernel = p_.kernels[k];
+      const std::string who = "kernel " + std::to_string(k) + " ('" + kernel.name + "')";
+      if (kernel.blob < 0) return bad(who + " has the negative blob index " + std::to_string(kernel.blob));
+      if (kernel.arguments < 0) return bad(who + " has a negative number of arguments");
+      for (size_t d = 0; d < kernel.dims.size(); ++d)
+        QUARTET_TRY(expression(kernel.dims[d], "dim " + std::to_string(d) + " of " + who));
+      QUARTET_TRY(expression(kernel.scratch_bytes, "scratch size of " + who));
+    }
+    return {};
+  }
+
+  size_t count(Storage storage) const {
+    switch (storage) {
+      case Storage::input:
+        return p_.inputs.size();
+      case Storage::output:
+        return p_.outputs.size();
+      case Storage::constant:
+        return p_.constants.size();
+      case Storage::prepared:
+        return p_.prepared.size();
+      case Storage::workspace:
+        return p_.workspace.size();
+    }
+    return 0;
+  }
+
+  Status reference(const BufferRef& ref, const std::string& who) const {
+    if (ref.index < 0 || static_cast<size_t>(ref.index) >= count(ref.storage))
+      return bad(who + " names " + storage_name(ref.storage) + " " + std::to_string(ref.index) +
+                 ", of which there are " + std::to_string(count(ref.storage)));
+    return {};
+  }
+
+  Status stages(const std::vector<Stage>& list, bool prepare) const {
+    int32_t wave = 0;
+    for (size_t i = 0; i < list.size(); ++i) {
+      const std::string who = (prepare ? "prepare stage " : "stage ") + std::to_string(i);
+      QUARTET_TRY(stage(list, i, prepare, who));
+      if (list[i].wave < wave)
+        return bad(who + " is in wave " + std::to_string(list[i].wave) + ", after a stage of wave " +
+                   std::to_string(wave));
+      wave = list[i].wave;
+    }
+    return {};
+  }
+
+  Status stage(const std::vector<Stage>& list, size_t i, bool prepare, const std::string& who) const {
+    const Stage& stage = list[i];
+    if (stage.kernel < 0 || static_cast<size_t>(stage.kernel) >= p_.kernels.size())
+      return bad(who + " names kernel " + std::to_string(stage.kernel) + ", of which there are " +
+                 std::to_string(p_.kernels.size()));
+    const KernelInfo& kernel = p_.kernels[static_cast<size_t>(stage.kernel)];
+    if (stage.arguments.size() != static_cast<size_t>(kernel.arguments))
+      return bad(who + " passes " + std::to_string(stage.arguments.size()) + " arguments to kernel '" + kernel.name +
+                 "', which takes " + std::to_string(kernel.arguments));
+    for (const BufferRef& ref : stage.arguments) {
+      QUARTET_TRY(reference(ref, who));
+      if (prepare && ref.storage != Storage::constant && ref.storage != Storage::prepared)
+        return bad(who + " names an " + storage_name(ref.storage) +
+                   "; only constants and prepared buffers exist at load");
+    }
+    QUARTET_TRY(expression(stage.tasks, "number of tasks of " + who, prepare));
+    if (prepare) {
+      for (const IntExpr& dim : kernel.dims)
+        QUARTET_TRY(expression(dim, "a dim of kernel '" + kernel.name + "' in " + who, true));
+      QUARTET_TRY(expression(kernel.scratch_bytes, "scratch size of kernel '" + kernel.name + "' in " + who, true));
+    }
+    if (!(std::isfinite(stage.task_cost) && stage.task_cost >= 0)) return bad(who + " has a cost that is no time");
+    for (const int32_t before : stage.after)
+      if (before < 0 || static_cast<size_t>(before) >= i || list[static_cast<size_t>(before)].wave >= stage.wave)
+        return bad(who + " waits for stage " + std::to_string(before) + ", which is not in an earlier wave");
+    return {};
+  }
+
+  Status body() const {
+    for (const Instruction& instruction : p_.body)
+      if (instruction.kind != InstructionKind::stage)
+        return {Code::unsupported, "control flow inside a program (instruction kind " +
+                                       std::to_string(static_cast<int>(instruction.kind)) + ")"};
+    bool in_order = p_.body.size() == p_.stages.size();
+    for (size_t i = 0; in_order && i < p_.body.size(); ++i) in_order = p_.body[i].stage == static_cast<int32_t>(i);
+    if (!in_order) return bad("the body does not run each stage once and in order");
+    return {};
+  }
+
+  // Bytes of a tensor; invalid when they overflow.
+  static IntExpr bytes_of(const TensorInfo& tensor) {
+    IntExpr bytes(static_cast<int64_t>(size_of(tensor.dtype)));
+    for (const IntExpr& extent : tensor.shape) bytes *= extent;
+    return bytes;
+  }
+
+  Status copies() const {
+    for (size_t i = 0; i < p_.copies.size(); ++i) {
+      const Program::Copy& copy = p_.copies[i];
+      const std::string who = "copy " + std::to_string(i);
+      QUARTET_TRY(reference(copy.from, who));
+      QUARTET_TRY(reference({Storage::output, copy.output}, who));
+      const IntExpr to = bytes_of(p_.outputs[static_cast<size_t>(copy.output)]);
+      IntExpr from;
+      const size_t index = static_cast<size_t>(copy.from.index);
+      switch (copy.from.storage) {
+        case Storage::input:
+          from = bytes_of(p_.inputs[index]);
+          break;
+        case Storage::constant:
+          from = IntExpr(static_cast<int64_t>(p_.constants[index].bytes));
+          break;
+        case Storage::prepared:
+          from = p_.prepared[index].bytes;
+          break;
+        case Storage::output:
+        case Storage::workspace:
+          return bad(who + " is from an " + storage_name(copy.from.storage) + "; stages write those");
+      }
+      if (!(from.is_valid() && from == to))
+        return bad(who + " is of " + from.to_text() + " bytes into an output of " + to.to_text());
+    }
+    return {};
+  }
+
+  Status outputs_written() const {
+    std::vector<bool> staged(p_.outputs.size()), copied(p_.outputs.size());
+    for (const Stage& stage : p_.stages)
+      for (const BufferRef& ref : stage.arguments)
+        if (ref.storage == Storage::output) staged[static_cast<size_t>(ref.index)] = true;
+    for (const Program::Copy& copy : p_.copies) {
+      const size_t i = static_cast<size_t>(copy.output);
+      if (staged[i] || copied[i])
+        return bad("output " + std::to_string(i) + " is written by a copy and by something else");
+      copied[i] = true;
+    }
+    for (size_t i = 0; i < p_.outputs.size(); ++i)
+      if (!staged[i] && !copied[i] && !bytes_of(p_.outputs[i]).is(0))
+        return bad("output " + std::to_string(i) + " ('" + p_.outputs[i].name +
+                   "') is written by no stage and no copy");
+    return {};
+  }
+
+  // Lifetimes exactly; places for all sizes when they are static, else for two samples of the dims.
+  Status memory() const {
+    QUARTET_TRY(check_lifetimes(p_));
+    std::vector<int64_t> small, large;
+    for (const DimInfo& dim : p_.dims) {
+      const int64_t least = std::max<int64_t>(dim.lower, 1);
+      small.push_back(least);
+      large.push_back(least < (int64_t{1} << 20) ? least + 37 + 11 * static_cast<int64_t>(large.size() % 64) : least);
+    }
+    QUARTET_TRY(check_places(p_, small));
+    return p_.dims.empty() ? Status() : check_places(p_, large);
+  }
+
+  const Program& p_;
+};
+
+}  // namespace
+
+Status verify(const Program& program) { return Verifier(program).run().with_stage("program"); }
+
+}  // namespace quartet::program
