@@ -109,7 +109,7 @@ extern "C" {
 #define QUARTET_ABI_MINOR 0
 
 /* Greatest rank of a tensor that crosses this interface. */
-#define QUARTET_MAX_RANK 8
+#define QUARTET_MAX_RANK 16
 
 /* What a dims array says where an extent is not known: in quartet_tensor_info.dims. */
 #define QUARTET_DIM_UNKNOWN (-1)
