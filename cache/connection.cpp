@@ -68,6 +68,8 @@ int Connection::open(const ConnectionConfig& config, std::unique_ptr<Connection>
                          config.vfs);
     if (rc == SQLITE_OK) rc = connection->configure();
     if (rc == SQLITE_OK && sqlite3_db_readonly(connection->db_, "main") == 1) rc = SQLITE_READONLY;
+    // SQLite only reads files whose header names a format it does not know; none of ours does.
+    if (rc == SQLITE_READONLY && config.os->can_write(config.file)) rc = SQLITE_NOTADB;
   } else {
     rc = sqlite3_open_v2(config.file.c_str(), &connection->db_, common | SQLITE_OPEN_READONLY, config.vfs);
     if (rc == SQLITE_OK) rc = connection->configure();

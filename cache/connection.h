@@ -92,8 +92,8 @@ class Connection {
 
   sqlite3* handle() { return db_; }
   int execute(const char* sql);
-  uint64_t generation = 0;     // which file of the store this is a connection to
-  int64_t patience_ms = 2000;  // longest wait for another process's lock
+  uint64_t device = 0, inode = 0;  // of the file this is a connection to
+  int64_t patience_ms = 2000;      // longest wait for another process's lock
 
  private:
   friend class Query;

@@ -36,7 +36,8 @@ Store::Loan Store::borrow(Side side) {
 
 void Store::give_back(std::unique_ptr<Connection> connection) {
   std::lock_guard guard(mutex_);
-  if (connection->generation == generation_ && idle_.size() < kIdleConnections) idle_.push_back(std::move(connection));
+  if (connection->device == device_ && connection->inode == inode_ && idle_.size() < kIdleConnections)
+    idle_.push_back(std::move(connection));
 }
 
 // Whoever opens the file holds the gate shared; whoever sets it aside holds it exclusively. So no one is halfway into a
@@ -53,11 +54,6 @@ std::unique_ptr<FileLock> Store::lock_gate(LockMode mode) {
 }
 
 std::unique_ptr<Connection> Store::open_connection(Side side) {
-  uint64_t generation;
-  {
-    std::lock_guard guard(mutex_);
-    generation = generation_;
-  }
   std::unique_ptr<FileLock> gate;
   if (place_.writable && !(gate = lock_gate(LockMode::shared))) {
     (*config_.report)(Cause::open, LogLevel::warning,
@@ -82,19 +78,18 @@ std::unique_ptr<Connection> Store::open_connection(Side side) {
   }
   const auto info = config_.os->file_info(place_.file);
   if (connection) {
-    connection->generation = generation;
+    if (info) connection->device = info->device, connection->inode = info->inode;
+    std::vector<std::unique_ptr<Connection>> old;  // to a file that another process has set aside
     std::lock_guard guard(mutex_);
-    if (generation == generation_ && info) file_device_ = info->device, file_inode_ = info->inode;
+    if (device_ != connection->device || inode_ != connection->inode) old.swap(idle_);
+    device_ = connection->device;
+    inode_ = connection->inode;
     return connection;
-  }
-  if (info) {  // what a repair will set aside
-    std::lock_guard guard(mutex_);
-    if (generation == generation_) file_device_ = info->device, file_inode_ = info->inode;
   }
   gate.reset();
   const Trouble trouble = trouble_of(rc);
   count(config_.counters->hard_errors, trouble == Trouble::soft ? 0 : 1);
-  if (trouble == Trouble::corrupt && repair(generation)) return nullptr;
+  if (trouble == Trouble::corrupt && info && repair(info->device, info->inode)) return nullptr;
   (*config_.report)(
       Cause::open, LogLevel::warning,
       format("cache: '%s' cannot be opened (%s); memory is used alone", place_.file.c_str(), sqlite3_errstr(rc)));
@@ -121,7 +116,7 @@ bool Store::note(Connection& connection, int rc, Side side) {
     return false;
   }
   (*config_.report)(trouble == Trouble::io ? Cause::io : Cause::corrupt, LogLevel::warning, words);
-  const bool repaired = trouble == Trouble::corrupt && repair(connection.generation);
+  const bool repaired = trouble == Trouble::corrupt && repair(connection.device, connection.inode);
   if (!repaired && failures.fetch_add(1) + 1 >= kFailuresInARow)
     switch_off(side, format("three errors in a row, the last: %s", sqlite3_errstr(rc)));
   return false;
@@ -143,43 +138,28 @@ std::string Store::reason() {
   return reason_;
 }
 
-// Sets the file of `generation` aside, if it is still the one in place. True when the caller may open what is there
-// now.
-bool Store::repair(uint64_t generation) {
+// Sets a file aside if it is still the one in place. True when the caller may open what is there now.
+bool Store::repair(uint64_t device, uint64_t inode) {
   std::lock_guard once(repair_mutex_);
-  uint64_t device, inode;
-  {
-    std::lock_guard guard(mutex_);
-    if (generation != generation_) return true;  // another thread has done it
-    device = file_device_;
-    inode = file_inode_;
-  }
-  if (repaired_ || !usable(Side::write)) return false;
-  const auto gate = lock_gate(LockMode::exclusive);
+  const auto gate = usable(Side::write) ? lock_gate(LockMode::exclusive) : nullptr;
   if (!gate) return false;
   Os& os = *config_.os;
   const auto info = os.file_info(place_.file);
-  const bool ours = info && info->device == device && info->inode == inode;
-  if (ours) {
-    const Status moved = os.rename_file(place_.file, place_.file + ".bad");
-    if (!moved.ok()) return false;
+  if (!info && info.status().code() != Code::not_found) return false;
+  if (info && info->device == device && info->inode == inode) {
+    if (repaired_ || !os.rename_file(place_.file, place_.file + ".bad").ok()) return false;
     (void)os.rename_file(place_.file + "-wal", place_.file + ".bad-wal");
     (void)os.remove_file(place_.file + "-shm");
+    repaired_ = true;
     count(config_.counters->repairs);
     (*config_.report)(Cause::corrupt, LogLevel::warning,
                       "cache: '" + place_.file + "' was damaged; it is kept as .bad and made anew");
-  } else if (info.status().code() != Code::ok && info.status().code() != Code::not_found) {
-    return false;
-  }
+  }  // else another thread or process has done it
   if (!ProcessClaim::ensure_file(os, place_.file).ok()) return false;
-  repaired_ = true;
   std::vector<std::unique_ptr<Connection>> old;
-  {
-    std::lock_guard guard(mutex_);
-    ++generation_;
-    file_device_ = file_inode_ = 0;
-    old.swap(idle_);
-  }
+  std::lock_guard guard(mutex_);
+  device_ = inode_ = 0;
+  old.swap(idle_);
   return true;
 }
 

@@ -71,7 +71,7 @@ class Store {
   std::unique_ptr<Connection> open_connection(Side side);
   void give_back(std::unique_ptr<Connection> connection);
   void switch_off(Side side, const std::string& reason);
-  bool repair(uint64_t generation);
+  bool repair(uint64_t device, uint64_t inode);
   std::unique_ptr<FileLock> lock_gate(LockMode mode);
 
   Config config_;
@@ -82,8 +82,7 @@ class Store {
 
   std::mutex mutex_;  // guards what follows
   std::vector<std::unique_ptr<Connection>> idle_;
-  uint64_t generation_ = 1;
-  uint64_t file_device_ = 0, file_inode_ = 0;  // of the current generation; 0: not known
+  uint64_t device_ = 0, inode_ = 0;  // of the file that idle connections are to
   std::string reason_;
 
   std::mutex repair_mutex_;  // one repair at a time; taken before mutex_
