@@ -1,5 +1,6 @@
 #include "cache/eviction.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "cache/records.h"
@@ -38,11 +39,12 @@ int collect(Query& query, Victims& victims) {
   return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-// How many of the victims from `begin` on one transaction takes.
-size_t batch_rows(const Victims& victims, size_t begin) {
+// How many of the victims from `begin` on one transaction takes, to free `wanted` bytes.
+size_t batch_rows(const Victims& victims, size_t begin, uint64_t wanted) {
+  const uint64_t most = std::min(wanted, kBatchBytes);
   uint64_t bytes = 0;
   size_t end = begin;
-  while (end < victims.ids.size() && end - begin < kBatchRows && (end == begin || bytes < kBatchBytes))
+  while (end < victims.ids.size() && end - begin < kBatchRows && (end == begin || bytes < most))
     bytes += victims.sizes[end++];
   return end - begin;
 }
@@ -76,7 +78,7 @@ int evict_to(Connection& connection, Os& os, uint64_t target, const std::atomic<
     if (victims.ids[0] == first_before) return SQLITE_CORRUPT;  // a row that cannot be removed
     first_before = victims.ids[0];
     for (size_t begin = 0; begin < victims.ids.size() && used > target && !stopped();) {
-      const size_t rows = batch_rows(victims, begin);
+      const size_t rows = batch_rows(victims, begin, used - target);
       TRY_SQL(remove_batch(connection, std::span<const int64_t>(victims.ids).subspan(begin, rows)));
       removed += rows;
       begin += rows;
@@ -113,7 +115,7 @@ int remove_all(Connection& connection, uint64_t& removed) {
     if (victims.ids[0] == first_before) return SQLITE_CORRUPT;
     first_before = victims.ids[0];
     for (size_t begin = 0; begin < victims.ids.size();) {
-      const size_t rows = batch_rows(victims, begin);
+      const size_t rows = batch_rows(victims, begin, UINT64_MAX);
       TRY_SQL(remove_batch(connection, std::span<const int64_t>(victims.ids).subspan(begin, rows)));
       removed += rows;
       begin += rows;
