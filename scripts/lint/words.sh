@@ -23,8 +23,9 @@ forbid 'a registry, mirror or proxy' 'registry\.npmjs|pypi\.org/simple|files\.py
 forbid 'how the tree was made instead of what it is' '\b([Ss]ubagent|[Dd]eveloper session|[Tt]his session|CEO)\b'
 forbid 'a test that is switched off' 'DISABLED_[A-Z]|EXPECT_TRUE\(true\)|ASSERT_TRUE\(true\)' 'tests/*'
 
+# The two public headers are one file each for their users' sake.
 while IFS= read -r file; do
-  [[ -f $file && $file != include/quartet_c.h ]] || continue
+  [[ -f $file && $file != include/quartet_c.h && $file != bindings/cpp/quartet.hpp ]] || continue
   lines=$(wc -l <"$file")
   if ((lines > 700)); then
     echo "words: $file has $lines lines; one concept per file"
