@@ -3,10 +3,11 @@
 // An expression has axes: first the spatial ones, whose extents are the shape of every output, then the reduction ones
 // in their linearised order. Its body is a scalar DAG computed at every point of the axes; reads fetch operands through
 // index maps. With a reduction, `element` is what is combined over the reduction axes, and nodes that use `reduced`
-// (directly or not) are the epilogue, computed once per spatial point.
+// (directly or not) are the epilogue, computed once per spatial point; there a sum's final `add +0` stands, too.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,7 +33,7 @@ struct BodyNode {
   ScalarOp op = ScalarOp::add;
   DType dtype = DType::invalid;
   std::vector<int32_t> operands;  // earlier body nodes
-  int64_t bits = 0;
+  int64_t bits = 0;               // floats: their bits; integers: sign- or zero-extended to 64
   int32_t read = -1;
   IntExpr index;
 };
@@ -46,7 +47,7 @@ struct Read {
   int32_t operand = 0;         // which operand of the node
   std::vector<IntExpr> index;  // one per dim of the operand, over axis symbols, dims, and value_symbol(i) for the value
                                // of body node i (an index read from a tensor, already clamped or wrapped by the body)
-  std::vector<Guard> guards;  // where one fails nothing is read and the value is body node `fill`
+  std::vector<Guard> guards;   // where one fails nothing is read and the value is body node `fill`
   int32_t fill = -1;
 };
 
@@ -90,7 +91,9 @@ struct Tensor {
   int32_t producer = -1, result = 0;  // node and which of its outputs, or -1: from outside
   int32_t input = -1;                 // graph input number
   int32_t constant = -1;              // graph constant number
-  std::vector<int32_t> outputs;       // graph output numbers this tensor is
+  // A constant of one element whose bytes are known: its value, as BodyNode::bits keeps it.
+  std::optional<int64_t> scalar;
+  std::vector<int32_t> outputs;  // graph output numbers this tensor is
   std::string name;
 };
 

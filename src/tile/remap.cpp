@@ -1,0 +1,109 @@
+#include "tile/remap.h"
+
+namespace quartet::tile {
+namespace {
+
+// Dims that are not constant 1, by number.
+std::vector<size_t> wide_dims(const std::vector<IntExpr>& shape) {
+  std::vector<size_t> wide;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (!shape[d].is(1)) wide.push_back(d);
+  }
+  return wide;
+}
+
+IntExpr product(const std::vector<IntExpr>& shape) {
+  IntExpr all = 1;
+  for (const IntExpr& dim : shape) all *= dim;
+  return all;
+}
+
+bool smaller(const IntExpr& a, const IntExpr& b) {
+  if (a.is_constant() && b.is_constant()) return *a.constant() < *b.constant();
+  return floor_mod(b, a).is(0);  // a divides b
+}
+
+// A run of dims of either shape with equal products.
+struct Run {
+  std::vector<size_t> from, to;
+};
+
+// Cuts both shapes into the smallest such runs, as far as school algebra sees; the last run takes the rest.
+std::vector<Run> match(const std::vector<IntExpr>& from, const std::vector<IntExpr>& to) {
+  const std::vector<size_t> wide_from = wide_dims(from), wide_to = wide_dims(to);
+  std::vector<Run> runs;
+  size_t i = 0, j = 0;
+  while (i < wide_from.size() && j < wide_to.size()) {
+    Run run;
+    const size_t i0 = i, j0 = j;
+    IntExpr a = from[wide_from[i]], b = to[wide_to[j]];
+    run.from.push_back(wide_from[i++]);
+    run.to.push_back(wide_to[j++]);
+    while (a != b) {
+      if (i < wide_from.size() && (j == wide_to.size() || smaller(a, b))) {
+        a *= from[wide_from[i]];
+        run.from.push_back(wide_from[i++]);
+      } else if (j < wide_to.size()) {
+        b *= to[wide_to[j]];
+        run.to.push_back(wide_to[j++]);
+      } else {
+        break;
+      }
+    }
+    if (a != b) {  // the rest as one run
+      run.from.assign(wide_from.begin() + static_cast<ptrdiff_t>(i0), wide_from.end());
+      run.to.assign(wide_to.begin() + static_cast<ptrdiff_t>(j0), wide_to.end());
+      i = wide_from.size(), j = wide_to.size();
+    }
+    runs.push_back(std::move(run));
+  }
+  if (i < wide_from.size() || j < wide_to.size()) {
+    if (runs.empty()) runs.emplace_back();
+    for (; i < wide_from.size(); ++i) runs.back().from.push_back(wide_from[i]);
+    for (; j < wide_to.size(); ++j) runs.back().to.push_back(wide_to[j]);
+  }
+  return runs;
+}
+
+}  // namespace
+
+std::vector<IntExpr> row_major_strides(const std::vector<IntExpr>& shape) {
+  std::vector<IntExpr> strides(shape.size(), IntExpr(1));
+  for (size_t d = shape.size(); d-- > 1;) strides[d - 1] = strides[d] * shape[d];
+  return strides;
+}
+
+IntExpr linearize(const std::vector<IntExpr>& point, const std::vector<IntExpr>& shape) {
+  const std::vector<IntExpr> strides = row_major_strides(shape);
+  IntExpr offset;
+  for (size_t d = 0; d < point.size(); ++d) {
+    if (!shape[d].is(1)) offset += point[d] * strides[d];
+  }
+  return offset;
+}
+
+std::optional<std::vector<IntExpr>> remap(const std::vector<IntExpr>& point, const std::vector<IntExpr>& from,
+                                          const std::vector<IntExpr>& to, const IntExpr::RangeOf& range_of) {
+  if (product(from) != product(to)) return std::nullopt;
+  std::vector<IntExpr> result(to.size());
+  if (product(to).is(0)) return result;  // no point is ever asked for
+  for (const Run& run : match(from, to)) {
+    std::vector<IntExpr> run_point, run_from, run_to;
+    for (const size_t d : run.from) run_point.push_back(point[d]), run_from.push_back(from[d]);
+    for (const size_t d : run.to) run_to.push_back(to[d]);
+    if (run.from.size() == 1 && run.to.size() == 1) {
+      result[run.to[0]] = run_point[0];
+      continue;
+    }
+    const IntExpr linear = linearize(run_point, run_from);
+    const std::vector<IntExpr> strides = row_major_strides(run_to);
+    for (size_t k = 0; k < run.to.size(); ++k) {
+      IntExpr index = floor_div(linear, strides[k]);
+      if (k > 0) index = floor_mod(index, run_to[k]);
+      result[run.to[k]] = index.simplify(range_of);
+    }
+  }
+  return result;
+}
+
+}  // namespace quartet::tile
