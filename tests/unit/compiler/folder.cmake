@@ -1,0 +1,5 @@
+target_link_libraries(unit_compiler PRIVATE quartet_interpreters)
+if(TARGET quartet_llvm)
+  add_dependencies(unit_compiler quartet_llvm)
+  target_compile_definitions(unit_compiler PRIVATE QUARTET_TEST_LLVM="$<TARGET_FILE:quartet_llvm>")
+endif()
