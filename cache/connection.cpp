@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "cache/place.h"
 #include "cache/schema.h"
@@ -10,6 +11,8 @@ namespace quartet::cache {
 namespace {
 
 constexpr int kWalAttempts = 20;
+
+bool is_busy(int rc) { return (rc & 0xff) == SQLITE_BUSY || (rc & 0xff) == SQLITE_LOCKED; }
 
 // A file: URI for SQLite, for the cases that need parameters.
 std::string uri_of(const std::string& path, const char* parameters) {
@@ -140,7 +143,7 @@ int Connection::switch_to_wal() {
     sqlite3_finalize(statement);
     if (is_wal) return SQLITE_OK;
     if (rc == SQLITE_OK) rc = SQLITE_CANTOPEN;  // this file system cannot do it
-    if (trouble_of(rc) != Trouble::soft) return rc;
+    if (!is_busy(rc)) return rc;
     if (config_.stop && config_.stop->load()) return rc;
   }
   return rc;
@@ -164,34 +167,49 @@ int Connection::check_or_make_schema() {
   int rc = SQLITE_BUSY;
   for (int attempt = 0; attempt < kWalAttempts; ++attempt) {
     if (attempt > 0) pause_with_jitter(attempt);
-    int64_t application = 0, version = 0;
-    rc = read_pragma("PRAGMA application_id", application);
-    if (rc == SQLITE_OK) rc = read_pragma("PRAGMA user_version", version);
-    if (rc == SQLITE_OK) {
-      if (application == kApplicationId && version == kSchemaVersion) return SQLITE_OK;
-      if (application != 0 || version != 0 || config_.read_only) return SQLITE_NOTADB;
-      rc = make_schema();
-    }
-    if (rc != SQLITE_OK && trouble_of(rc) != Trouble::soft) return rc;
-    if (config_.stop && config_.stop->load()) return rc;
+    bool is_ours = false;
+    rc = read_identity(is_ours);
+    if (rc == SQLITE_OK && is_ours) return SQLITE_OK;
+    if (rc == SQLITE_OK) rc = make_schema();
+    if (rc == SQLITE_OK || !is_busy(rc) || (config_.stop && config_.stop->load())) return rc;
   }
-  return rc == SQLITE_OK ? SQLITE_BUSY : rc;
+  return rc;
 }
 
-int Connection::make_schema() {
-  Transaction transaction(*this);
-  if (transaction.begun() != SQLITE_OK) return transaction.begun();
-  int64_t application = 0, tables = 0;
+int Connection::read_identity(bool& is_ours) {
+  int64_t application = 0, version = 0;
   int rc = read_pragma("PRAGMA application_id", application);
-  if (rc != SQLITE_OK || application == kApplicationId) return rc;  // made while we waited for the lock
-  rc = read_pragma("SELECT count(*) FROM sqlite_schema", tables);
-  if (rc == SQLITE_OK && tables != 0) rc = SQLITE_NOTADB;
-  if (rc == SQLITE_OK) rc = execute(kSchemaSql);
-  if (rc == SQLITE_OK)
-    rc = execute(format("PRAGMA application_id=%lld; PRAGMA user_version=%d", static_cast<long long>(kApplicationId),
-                        kSchemaVersion)
-                     .c_str());
-  return rc == SQLITE_OK ? transaction.commit() : rc;
+  if (rc == SQLITE_OK) rc = read_pragma("PRAGMA user_version", version);
+  is_ours = application == kApplicationId && version == kSchemaVersion;
+  return rc;
+}
+
+// Decides within one transaction what a file without our identity is: outside of one, the two numbers and the tables
+// may be seen from before and from after another process's commit.
+int Connection::make_schema() {
+  std::optional<Transaction> transaction;
+  int rc = SQLITE_OK;
+  if (config_.read_only) {
+    rc = execute("BEGIN");
+  } else {
+    transaction.emplace(*this);
+    rc = transaction->begun();
+  }
+  bool is_ours = false;
+  int64_t tables = 0;
+  if (rc == SQLITE_OK) rc = read_identity(is_ours);
+  if (rc == SQLITE_OK && !is_ours) {
+    rc = read_pragma("SELECT count(*) FROM sqlite_schema", tables);
+    if (rc == SQLITE_OK && (tables != 0 || config_.read_only)) rc = SQLITE_NOTADB;
+    if (rc == SQLITE_OK) rc = execute(kSchemaSql);
+    if (rc == SQLITE_OK)
+      rc = execute(format("PRAGMA application_id=%lld; PRAGMA user_version=%d", static_cast<long long>(kApplicationId),
+                          kSchemaVersion)
+                       .c_str());
+    if (rc == SQLITE_OK) rc = transaction->commit();
+  }
+  if (config_.read_only) (void)execute("ROLLBACK");
+  return rc;
 }
 
 int Connection::execute(const char* sql) { return sqlite3_exec(db_, sql, nullptr, nullptr, nullptr); }

@@ -101,6 +101,7 @@ class Connection {
   int configure();
   int switch_to_wal();
   int check_or_make_schema();
+  int read_identity(bool& is_ours);
   int make_schema();
   int read_pragma(const char* sql, int64_t& value);
   int prepare(Sql which);

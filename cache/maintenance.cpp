@@ -155,11 +155,17 @@ Status Core::clear() {
   if (writer_) writer_->discard_puts();
   memory_.clear();
   if (!store_) return {};
-  QUARTET_ASSIGN(Store::Loan loan, borrow_for(Side::write, "cache clear"));
-  uint64_t removed = 0;
-  int rc = remove_all(*loan, removed);
-  if (rc == SQLITE_OK) rc = shrink_file(*loan);
-  if (rc != SQLITE_OK) return failed(*loan, rc, Side::write, "cache clear");
+  int rc = SQLITE_OK;
+  {
+    QUARTET_ASSIGN(Store::Loan loan, borrow_for(Side::write, "cache clear"));
+    uint64_t removed = 0;
+    rc = remove_all(*loan, removed);
+    if (rc == SQLITE_OK) rc = shrink_file(*loan);
+    if (rc == SQLITE_OK) return {};
+    store_->note(*loan, rc, Side::write);
+  }
+  if (trouble_of(rc) == Trouble::soft || !store_->start_over())
+    return make_error(Code::io, "cache clear: '%s': %s", store_->file().c_str(), sqlite3_errstr(rc));
   return {};
 }
 

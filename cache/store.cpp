@@ -155,12 +155,30 @@ bool Store::repair(uint64_t device, uint64_t inode) {
     (*config_.report)(Cause::corrupt, LogLevel::warning,
                       "cache: '" + place_.file + "' was damaged; it is kept as .bad and made anew");
   }  // else another thread or process has done it
-  if (!ProcessClaim::ensure_file(os, place_.file).ok()) return false;
+  return begin_new_file();
+}
+
+// With the gate held exclusively: no connection to what was there is lent again.
+bool Store::begin_new_file() {
   std::vector<std::unique_ptr<Connection>> old;
   std::lock_guard guard(mutex_);
   device_ = inode_ = 0;
   old.swap(idle_);
-  return true;
+  return ProcessClaim::ensure_file(*config_.os, place_.file).ok();
+}
+
+bool Store::start_over() {
+  std::lock_guard once(repair_mutex_);
+  const auto gate =
+      usable(Side::read) && place_.writable && !config_.read_only ? lock_gate(LockMode::exclusive) : nullptr;
+  if (!gate) return false;
+  for (const char* suffix : {"-wal", "-shm", ".bad", ".bad-wal", ""}) {
+    const Status removed = config_.os->remove_file(place_.file + suffix);
+    if (!removed.ok() && removed.code() != Code::not_found) return false;
+  }
+  failures_[at(Side::write)].store(0);
+  off_[at(Side::write)].store(false);
+  return begin_new_file();
 }
 
 void Store::bound_wal(Connection& connection) {

@@ -61,6 +61,10 @@ class Store {
   // Ends waits for locks of other processes from now on.
   void hurry() { stop_.store(true); }
 
+  // Removes the file with everything beside it and starts an empty one. For a disk too full to delete rows from it;
+  // processes that have the old file open go on with it. False when it could not be done.
+  bool start_over();
+
   // Bounds the WAL: restarts it when it has passed 64 MiB. For the background thread.
   void bound_wal(Connection& connection);
   // Empties the WAL into the file and closes every connection but loans. `used_for_writing`: whether there is reason
@@ -72,6 +76,7 @@ class Store {
   void give_back(std::unique_ptr<Connection> connection);
   void switch_off(Side side, const std::string& reason);
   bool repair(uint64_t device, uint64_t inode);
+  bool begin_new_file();
   std::unique_ptr<FileLock> lock_gate(LockMode mode);
 
   Config config_;

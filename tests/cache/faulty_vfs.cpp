@@ -8,8 +8,8 @@ namespace {
 VfsFaults* faults = nullptr;
 sqlite3_vfs* real_vfs = nullptr;
 
-bool fails(bool writing) {
-  if (faults->writes_only && !writing) return false;
+bool fails(bool writing, bool reading = false) {
+  if ((faults->writes_only && !writing) || (faults->reads_only && !reading)) return false;
   const int64_t call = ++faults->calls, wanted = faults->fail_at;
   return wanted > 0 && (call == wanted || (faults->forever && call > wanted));
 }
@@ -22,7 +22,7 @@ sqlite3_file* real_of(sqlite3_file* file) { return reinterpret_cast<File*>(file)
 
 int close(sqlite3_file* f) { return real_of(f)->pMethods->xClose(real_of(f)); }
 int read(sqlite3_file* f, void* data, int n, sqlite3_int64 at) {
-  if (fails(false)) return faults->code == SQLITE_CORRUPT ? SQLITE_CORRUPT : SQLITE_IOERR_READ;
+  if (fails(false, true)) return faults->code == SQLITE_CORRUPT ? SQLITE_CORRUPT : SQLITE_IOERR_READ;
   return real_of(f)->pMethods->xRead(real_of(f), data, n, at);
 }
 int write(sqlite3_file* f, const void* data, int n, sqlite3_int64 at) {
@@ -99,7 +99,32 @@ VfsFaults* make() {
   return faults;
 }
 
+MemoryFaults* memory = nullptr;
+sqlite3_mem_methods real_memory;
+
+bool memory_fails() {
+  const int64_t call = ++memory->calls, wanted = memory->fail_at;
+  return wanted > 0 && (call == wanted || (memory->forever && call > wanted));
+}
+void* allocate(int size) { return memory_fails() ? nullptr : real_memory.xMalloc(size); }
+void* reallocate(void* old, int size) { return memory_fails() ? nullptr : real_memory.xRealloc(old, size); }
+
+MemoryFaults* make_memory() {
+  memory = new MemoryFaults;
+  sqlite3_config(SQLITE_CONFIG_GETMALLOC, &real_memory);
+  sqlite3_mem_methods mine = real_memory;
+  mine.xMalloc = allocate;
+  mine.xRealloc = reallocate;
+  sqlite3_config(SQLITE_CONFIG_MALLOC, &mine);
+  return memory;
+}
+
 }  // namespace
+
+MemoryFaults& memory_faults() {
+  static MemoryFaults* instance = make_memory();
+  return *instance;
+}
 
 VfsFaults& vfs_faults() {
   static VfsFaults* instance = make();

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <filesystem>
@@ -18,7 +20,12 @@ namespace quartet::cache::test {
 class Scratch {
  public:
   Scratch() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "quartet-cache-XXXXXX").string();
+    // In memory where possible: a test of many small transactions else waits for the disk most of the time. TMPDIR
+    // decides.
+    const bool in_memory = !::getenv("TMPDIR") && ::access("/dev/shm", W_OK) == 0 &&
+                           std::filesystem::space("/dev/shm").available > (uint64_t{1} << 30);
+    const std::filesystem::path base = in_memory ? "/dev/shm" : std::filesystem::temp_directory_path();
+    std::string pattern = (base / "quartet-cache-XXXXXX").string();
     if (::mkdtemp(pattern.data())) path_ = std::filesystem::canonical(pattern).string();
   }
   ~Scratch() {
@@ -53,6 +60,10 @@ class Log {
     std::string text;
     for (const std::string& line : lines()) text += line + "\n";
     return text;
+  }
+  void clear() {
+    std::lock_guard guard(mutex_);
+    lines_.clear();
   }
   bool has(std::string_view words) { return all().find(words) != std::string::npos; }
 
