@@ -1,0 +1,23 @@
+// ONNX models as graphs. Opsets 7 to 21 of the default domain.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "base/os.h"
+#include "base/status.h"
+#include "graph/graph.h"
+
+namespace quartet::import {
+
+// The graph of a model in memory, which may come from anywhere; `bytes` need not outlive the call. Failures: corrupt
+// (the bytes are not a model), unsupported (one error that lists every node that is, with the reason), invalid_argument
+// (the model contradicts itself). Tensors in external files are refused.
+Result<std::shared_ptr<const graph::Graph>> import_onnx(std::span<const uint8_t> bytes);
+
+// The same from a file; external files are read from its folder, never from outside it.
+Result<std::shared_ptr<const graph::Graph>> import_onnx_file(const std::string& path, Os& os);
+
+}  // namespace quartet::import
