@@ -6,10 +6,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -26,6 +29,9 @@ using ValueId = int32_t;
 inline constexpr ValueId kNoValue = -1;  // an absent optional operand
 using Shape = std::vector<IntExpr>;
 
+inline constexpr size_t kMaxRank = 16;
+inline constexpr int kMaxRegionDepth = 64;
+
 struct TensorType {
   DType dtype = DType::invalid;
   Shape shape;
@@ -34,13 +40,15 @@ struct TensorType {
   bool is_static() const;
   // Product of the dims (1 for rank 0).
   IntExpr elements() const;
+  // Bytes of a static type; nothing when the type is not static or the size passes 2^62.
+  std::optional<size_t> bytes() const;
 };
 
 // A symbol of the graph's dims. Entry-known symbols are bound by the inputs' shapes; run-known ones are born inside the
 // program and carry an upper bound.
 struct DimSymbol {
   enum class Kind : uint8_t { entry = 0, run = 1 };
-  std::string name;
+  std::string name;  // letters, digits, '_' and '.', no digit first; unique in the graph
   Kind kind = Kind::entry;
   int64_t lower = 0;
   std::optional<IntExpr> upper;  // over entry symbols
@@ -49,6 +57,7 @@ struct DimSymbol {
 
 // Attribute values. Tensors are constants of the graph (see Constant).
 using Attr = std::variant<int64_t, double, std::string, std::vector<int64_t>, std::vector<double>, DType, Shape>;
+using Attrs = std::map<AttrKey, Attr>;
 
 struct Block;
 
@@ -78,6 +87,9 @@ struct Function {
   std::string name;
   std::vector<Value> values;  // by ValueId
   Block body;                 // arguments are the inputs, results the outputs
+  // One per result of main, non-empty and unique; an output may be an input or another output under a second name.
+  // Other functions have none.
+  std::vector<std::string> output_names;
 };
 
 // Bytes of a constant tensor, dense row-major. Shared, immutable, identified by the digest of dtype, shape and bytes.
@@ -119,5 +131,8 @@ Result<std::shared_ptr<const Graph>> deserialize(std::span<const uint8_t> bytes)
 // (parse then needs them given by digest through `constants`).
 std::string print(const Graph& graph, size_t inline_elements = 64);
 Result<std::shared_ptr<const Graph>> parse(std::string_view text);
+// Finds the constants that the text gives by digest; null when there is none.
+using ConstantSource = std::function<const Constant*(const Digest&)>;
+Result<std::shared_ptr<const Graph>> parse(std::string_view text, const ConstantSource& constants);
 
 }  // namespace quartet::graph

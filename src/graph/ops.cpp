@@ -11,6 +11,7 @@ constexpr AttrSpec defaulted_int(AttrKey key, int64_t value) { return {key, Attr
 constexpr AttrSpec required_ints(AttrKey key) { return {key, AttrKind::ints, true, 0}; }
 constexpr AttrSpec optional_ints(AttrKey key) { return {key, AttrKind::ints, false, 0}; }
 constexpr AttrSpec required_dtype(AttrKey key) { return {key, AttrKind::dtype, true, 0}; }
+constexpr AttrSpec optional_shape(AttrKey key) { return {key, AttrKind::shape, false, 0}; }
 constexpr AttrSpec required_shape(AttrKey key) { return {key, AttrKind::shape, true, 0}; }
 
 // if is a keyword of C++, so its code has an underscore.

@@ -1,0 +1,98 @@
+#include "graph_testing.h"
+
+namespace quartet::graph {
+namespace {
+
+constexpr std::string_view kText = R"(graph(%x: f32[n, 4], %p: bool[]) {
+  %c = constant f32[4] [1, 2, 3, 4]
+  %y = add %x, %c
+  %z = if %p then { %i = neg %y yield %i } else { yield %y }
+  %s = reduce_sum %z {axes = [1]}
+  return %s
+})";
+
+// What verify says of the graph after a change.
+template <class Change>
+std::string after(const Change& change) {
+  Graph graph = *parsed(kText);
+  EXPECT_TRUE(verify(graph).ok());
+  change(graph);
+  const Status status = verify(graph);
+  EXPECT_FALSE(status.ok());
+  return status.message();
+}
+
+Block& body(Graph& graph) { return graph.functions[0].body; }
+
+TEST(Verify, Ids) {
+  EXPECT_EQ(after([](Graph& g) { body(g).ops[1].operands[0] = 99; }), "op 1 (add): operand: no value 99");
+  EXPECT_EQ(after([](Graph& g) { body(g).ops[1].operands[0] = -1; }), "op 1 (add): operand 0 is absent");
+  EXPECT_EQ(after([](Graph& g) { std::swap(body(g).ops[0], body(g).ops[1]); }),
+            "op 0 (add): operand: value 2 is used before it is defined");
+  EXPECT_EQ(after([](Graph& g) { body(g).ops[1].results[0] = 0; }), "op 1 (add): value 0 is defined twice");
+  EXPECT_EQ(after([](Graph& g) { g.functions[0].values.push_back(g.functions[0].values[0]); }),
+            "value 7 is defined nowhere");
+  EXPECT_EQ(after([](Graph& g) { body(g).results[0] = 4; }), "a block's result: value 4 is of a region that has ended");
+}
+
+TEST(Verify, TypesAndAttributes) {
+  EXPECT_EQ(after([](Graph& g) { g.functions[0].values[3].type.dtype = DType::i32; }),
+            "op 1 (add): result 0 is recorded as i32[n, 4], its type is f32[n, 4]");
+  EXPECT_EQ(after([](Graph& g) { body(g).ops[3].attrs.clear(); }),
+            "op 4 (reduce_sum): reduce_sum needs the attribute axes");
+  EXPECT_EQ(after([](Graph& g) { body(g).ops[3].attrs[AttrKey::axes] = std::vector<int64_t>{1, 0}; }),
+            "op 4 (reduce_sum): axes: 0 after 1; axes ascend without repeats");
+  EXPECT_EQ(after([](Graph& g) { body(g).ops[3].attrs[AttrKey::axes] = int64_t{1}; }),
+            "op 4 (reduce_sum): axes is integers, not an integer");
+  EXPECT_EQ(after([](Graph& g) { body(g).ops[3].attrs[AttrKey::keepdims] = int64_t{0}; }),
+            "op 4 (reduce_sum): attribute keepdims is written though it is the default");
+  EXPECT_EQ(after([](Graph& g) { body(g).ops[1].code = static_cast<OpCode>(9999); }),
+            "op 1 (invalid): op number 9999 is none");
+  EXPECT_EQ(after([](Graph& g) { body(g).ops[0].constant = 7; }), "op 0 (constant): no constant of that number");
+  EXPECT_EQ(after([](Graph& g) { body(g).ops[1].callee = 0; }),
+            "op 1 (add): a constant or callee where none belongs, or none where one does");
+}
+
+TEST(Verify, RegionsFunctionsAndInterface) {
+  EXPECT_EQ(after([](Graph& g) { body(g).ops[2].regions.pop_back(); }), "op 2 (if): 1 regions, wanted 2");
+  EXPECT_EQ(after([](Graph& g) { body(g).ops[2].regions[0].ops[0].operands[0] = 6; }),
+            "op 3 (neg): operand: value 6 is used before it is defined");
+  EXPECT_EQ(after([](Graph& g) { g.functions[0].output_names.clear(); }), "1 outputs and 0 names for them");
+  EXPECT_EQ(after([](Graph& g) { g.functions[0].values[1].name = "x"; }), "input 'x' has no name of its own");
+  EXPECT_EQ(after([](Graph& g) { g.functions.clear(); }), "no main function");
+  EXPECT_EQ(after([](Graph& g) { g.functions.push_back(g.functions[0]); }), "function 'main' has no name of its own");
+  EXPECT_EQ(after([](Graph& g) { g.constants[0].bytes = 15; }), "constant 0 is not the bytes of a static type");
+}
+
+TEST(Verify, Symbols) {
+  EXPECT_EQ(after([](Graph& g) { g.symbols[0].kind = DimSymbol::Kind::run; }),
+            "the run-known dim n is used where it is not known");
+  EXPECT_EQ(after([](Graph& g) { g.symbols.clear(); }), "value 0: f32[symbol0, 4]: 'symbol0' is no extent");
+  EXPECT_EQ(after([](Graph& g) { g.symbols[0].upper = IntExpr::symbol(0); }),
+            "dim n: its bound is no expression over earlier dims");
+}
+
+TEST(Verify, RunKnownDimsLiveFromTheirBirth) {
+  const std::string loop =
+      "%a, %b = loop _, %p, %x {trip = [t]} do (%i: i64[], %c: bool[], %v: f32[2]) { yield %c, %v, %v }";
+  EXPECT_TRUE(parsed("dim t run\ngraph(%x: f32[2], %p: bool[]) { " + loop + " %r = neg %b return %r }"));
+  expect_parse_error("dim t run\ngraph(%x: f32[2], %p: bool[]) { %d = dims {shape = [t]} " + loop + " return %b }",
+                     "op 0 (dims): the run-known dim t is used where it is not known");
+  expect_parse_error(
+      "dim t run\ngraph(%x: f32[2], %p: bool[]) { %r = if %p then { " + loop +
+          " %s = reduce_sum %b {axes = [0]} yield %s } else { yield %x } %d = dims {shape = [t]} return %d }",
+      "the run-known dim t is used where it is not known");
+}
+
+TEST(Verify, RegionsNestToALimit) {
+  std::string text = "graph(%p: bool[]) { ";
+  std::string end;
+  for (int i = 0; i < 70; ++i) {
+    text += "%a" + std::to_string(i) + " = if %p then { ";
+    end = "yield %p } else { yield %p } " + end;
+  }
+  expect_parse_error(text + end + "return %a0 }", "nested deeper than 64");
+}
+
+}  // namespace
+}  // namespace quartet::graph
