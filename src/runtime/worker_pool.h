@@ -21,17 +21,28 @@ class TeamWork {
     bool parallel = false;  // false: only segment 0 exists
     double cost = 0;        // predicted seconds of the phase on one vEU
   };
-  explicit TeamWork(std::span<const Phase> phases, int32_t vEUs) : phases_(phases), vEUs_(vEUs) {}
   virtual ~TeamWork() = default;
   // Called exactly once for each segment, on any participating thread. Must not throw.
   virtual void run_segment(int32_t phase, int32_t vEU) = 0;
 
   std::span<const Phase> phases() const { return phases_; }
   int32_t vEUs() const { return vEUs_; }
+  // Predicted seconds of all parallel phases on one vEU.
+  double parallel_cost() const { return parallel_cost_; }
 
  protected:
+  // `phases` must outlive the work.
+  void set_phases(std::span<const Phase> phases, int32_t vEUs) {
+    phases_ = phases;
+    vEUs_ = vEUs;
+    parallel_cost_ = 0;
+    for (const Phase& phase : phases) parallel_cost_ += phase.parallel ? phase.cost : 0;
+  }
+
+ private:
   std::span<const Phase> phases_;
-  int32_t vEUs_;
+  int32_t vEUs_ = 1;
+  double parallel_cost_ = 0;
 };
 
 class WorkerPool {
@@ -59,7 +70,7 @@ class WorkerPool {
   void run(TeamWork& work);
 
  private:
-  struct State;
+  class State;
   std::shared_ptr<State> state_;
 };
 

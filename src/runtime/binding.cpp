@@ -1,0 +1,194 @@
+#include <algorithm>
+
+#include "runtime/arguments.h"
+#include "runtime/executor.h"
+#include "runtime/frame.h"
+#include "runtime/shapes.h"
+
+namespace quartet::runtime {
+
+struct Binding::State {
+  struct Input {
+    const void* data = nullptr;
+    uint64_t bytes = 0;
+    Shape shape;
+    bool set = false;
+  };
+  struct Output {
+    void* data = nullptr;
+    uint64_t bytes = 0;
+    std::optional<Shape> shape;
+    bool set = false;  // else `own` is used
+    Block own;
+  };
+
+  Options options;
+  std::vector<Input> inputs;
+  std::vector<Output> outputs;
+  std::unique_ptr<Frame> frame;
+  Block own_workspace;
+  void* workspace = nullptr;  // lent by the caller
+  uint64_t workspace_bytes = 0;
+  bool ready = false;  // nothing was set since the last successful prepare
+  // Kept so that preparing again for the same shapes allocates nothing.
+  std::vector<std::span<const int64_t>> shapes;
+  std::vector<int64_t> dims;
+  std::vector<Stretch> read, written;
+};
+
+Binding::Binding(std::shared_ptr<const LoadedProgram> program, Options options)
+    : program_(std::move(program)), state_(std::make_unique<State>()) {
+  state_->options = std::move(options);
+  state_->inputs.resize(program_->inputs().size());
+  state_->outputs.resize(program_->outputs().size());
+  state_->shapes.resize(program_->inputs().size());
+  state_->dims.resize(program_->program().dims.size());
+  state_->read.resize(program_->inputs().size());
+  state_->written.resize(program_->outputs().size());
+}
+Binding::~Binding() = default;
+
+Result<std::unique_ptr<Binding>> Binding::create(std::shared_ptr<const LoadedProgram> program, Options options) {
+  if (options.vEUs < 1 || options.vEUs > WorkerPool::kMaxVEUs)
+    return make_error(Code::invalid_argument, "%d vEUs; a binding has 1 to %d", options.vEUs, WorkerPool::kMaxVEUs);
+  return std::unique_ptr<Binding>(new Binding(std::move(program), std::move(options)));
+}
+
+namespace {
+
+Status check_index(int index, size_t count, const char* kind) {
+  if (index >= 0 && static_cast<size_t>(index) < count) return {};
+  return make_error(Code::invalid_argument, "%s %d is out of range; the program has %zu", kind, index, count);
+}
+
+}  // namespace
+
+Status Binding::set_input(int index, const InputTensor& tensor) {
+  QUARTET_TRY(check_index(index, state_->inputs.size(), "input"));
+  State::Input& input = state_->inputs[static_cast<size_t>(index)];
+  input.data = tensor.data;
+  input.bytes = tensor.bytes;
+  input.shape.assign(tensor.shape.begin(), tensor.shape.end());
+  input.set = true;
+  state_->ready = false;
+  return {};
+}
+
+Status Binding::set_output(int index, const OutputTensor& tensor) {
+  QUARTET_TRY(check_index(index, state_->outputs.size(), "output"));
+  State::Output& output = state_->outputs[static_cast<size_t>(index)];
+  output.data = tensor.data;
+  output.bytes = tensor.bytes;
+  if (!tensor.shape)
+    output.shape.reset();
+  else if (output.shape)
+    output.shape->assign(tensor.shape->begin(), tensor.shape->end());
+  else
+    output.shape.emplace(tensor.shape->begin(), tensor.shape->end());
+  output.set = true;
+  state_->ready = false;
+  return {};
+}
+
+Status Binding::clear_output(int index) {
+  QUARTET_TRY(check_index(index, state_->outputs.size(), "output"));
+  State::Output& output = state_->outputs[static_cast<size_t>(index)];
+  output.set = false;
+  output.shape.reset();
+  state_->ready = false;
+  return {};
+}
+
+Status Binding::set_workspace(void* data, uint64_t bytes) {
+  state_->workspace = data;
+  state_->workspace_bytes = data != nullptr ? bytes : 0;
+  state_->ready = false;
+  return {};
+}
+
+Result<uint64_t> Binding::workspace_bytes() const {
+  std::vector<std::span<const int64_t>> shapes;
+  for (size_t i = 0; i < state_->inputs.size(); ++i) {
+    if (!state_->inputs[i].set && !program_->is_static())
+      return Status(Code::failed_precondition, input_name(program_->program(), i) + " is not set");
+    shapes.push_back(state_->inputs[i].shape);
+  }
+  if (!program_->is_static()) return program_->workspace_bytes(shapes, state_->options.vEUs);
+  QUARTET_ASSIGN(const WorkspaceLayout layout,
+                 workspace_at(program_->program(), program_->program().stages, true, {}, state_->options.vEUs));
+  return layout.total;
+}
+
+namespace {
+
+// A frame for the dims at hand; the one there is if they are the same.
+Status renew_frame(const LoadedProgram& program, std::span<const int64_t> dims, const Binding::Options& options,
+                   std::unique_ptr<Frame>& frame) {
+  if (frame != nullptr && std::ranges::equal(frame->dims(), dims)) return {};
+  QUARTET_ASSIGN(frame, Frame::make(program, Frame::List::stages, dims, options.vEUs));
+  if (options.pool != nullptr && options.vEUs > 1) options.pool->start();
+  return {};
+}
+
+}  // namespace
+
+Status Binding::prepare() {
+  State& s = *state_;
+  if (s.ready) return {};
+  const program::Program& p = program_->program();
+  for (size_t i = 0; i < s.inputs.size(); ++i) {
+    if (!s.inputs[i].set) return Status(Code::failed_precondition, input_name(p, i) + " is not set").with_stage("run");
+    s.shapes[i] = s.inputs[i].shape;
+  }
+  QUARTET_TRY(bind_dims(p, s.shapes, s.dims).with_stage("run"));
+  QUARTET_TRY(renew_frame(*program_, s.dims, s.options, s.frame));
+  Frame& frame = *s.frame;
+  for (size_t i = 0; i < s.inputs.size(); ++i) {
+    const uint64_t needed = frame.input_bytes(i);
+    QUARTET_TRY(check_memory(s.inputs[i].data, s.inputs[i].bytes, needed, p.inputs[i].dtype, input_name(p, i))
+                    .with_stage("run"));
+    s.read[i] = stretch(s.inputs[i].data, needed);
+    frame.set_input(i, s.inputs[i].data);
+  }
+  for (size_t i = 0; i < s.outputs.size(); ++i) {
+    State::Output& output = s.outputs[i];
+    const Extents& extents = frame.output(i);
+    if (!output.set && output.own.size() < extents.bytes) {
+      output.own = Block();
+      QUARTET_ASSIGN(output.own, Block::allocate(program_->allocator(), extents.bytes, "an output of a binding"));
+    }
+    void* const data = output.set ? output.data : output.own.data();
+    const uint64_t given = output.set ? output.bytes : output.own.size();
+    if (output.shape) QUARTET_TRY(check_shape(extents.shape, *output.shape, output_name(p, i)).with_stage("run"));
+    QUARTET_TRY(check_memory(data, given, extents.bytes, p.outputs[i].dtype, output_name(p, i)).with_stage("run"));
+    s.written[i] = stretch(data, extents.bytes);
+    frame.set_output(i, data);
+  }
+  if (s.workspace != nullptr) {
+    QUARTET_TRY(check_workspace(s.workspace, s.workspace_bytes, frame.workspace_bytes()).with_stage("run"));
+  } else if (s.own_workspace.size() < frame.workspace_bytes()) {
+    s.own_workspace = Block();
+    QUARTET_ASSIGN(s.own_workspace,
+                   Block::allocate(program_->allocator(), frame.workspace_bytes(), "the workspace of a binding"));
+  }
+  frame.set_workspace(s.workspace != nullptr ? s.workspace : s.own_workspace.data());
+  const Stretch lent = s.workspace != nullptr ? stretch(s.workspace, frame.workspace_bytes()) : Stretch();
+  QUARTET_TRY(check_overlaps(p, s.read, s.written, lent).with_stage("run"));
+  s.ready = true;
+  return {};
+}
+
+Status Binding::run(std::vector<RangeTime>* times) {
+  QUARTET_TRY(prepare());
+  state_->frame->run(state_->options.pool.get(), times);
+  return {};
+}
+
+const Shape& Binding::output_shape(int index) const { return state_->frame->output(static_cast<size_t>(index)).shape; }
+void* Binding::output_data(int index) const {
+  const State::Output& output = state_->outputs[static_cast<size_t>(index)];
+  return output.set ? output.data : output.own.data();
+}
+uint64_t Binding::output_bytes(int index) const { return state_->frame->output(static_cast<size_t>(index)).bytes; }
+
+}  // namespace quartet::runtime

@@ -1,0 +1,202 @@
+#include "runtime/frame.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/os.h"
+#include "program/memory_plan.h"
+#include "runtime/float_environment.h"
+
+namespace quartet::runtime {
+
+using program::BufferRef;
+using program::Storage;
+
+Frame::Frame(const LoadedProgram& program, std::span<const program::Stage> stages, std::span<const int64_t> dims,
+             int vEUs)
+    : program_(program), stages_(stages), dims_(dims.begin(), dims.end()), requested_vEUs_(vEUs) {}
+
+Result<std::unique_ptr<Frame>> Frame::make(const LoadedProgram& program, List list, std::span<const int64_t> dims,
+                                           int vEUs) {
+  if (vEUs < 1 || vEUs > WorkerPool::kMaxVEUs)
+    return make_error(Code::invalid_argument, "%d vEUs; a run has 1 to %d", vEUs, WorkerPool::kMaxVEUs);
+  const program::Program& p = program.program();
+  std::unique_ptr<Frame> frame(new Frame(program, list == List::stages ? p.stages : p.prepare, dims, vEUs));
+  if (const Status status = frame->build(list); !status.ok()) return status.with_stage("runtime");
+  return frame;
+}
+
+Status Frame::build(List list) {
+  const program::Program& p = program_.program();
+  QUARTET_ASSIGN(layout_, workspace_at(p, stages_, list == List::stages, dims_, requested_vEUs_));
+  if (list == List::stages) {
+    QUARTET_TRY(build_tensors());
+    // Static plans were checked when the program was loaded.
+    if (!p.dims.empty()) QUARTET_TRY(program::check_places(p, dims_));
+    for (const program::WorkspaceSlot& slot : p.workspace) {
+      QUARTET_ASSIGN(const int64_t offset, count_at(slot.offset, dims_, "the offset of a workspace slot"));
+      slot_offsets_.push_back(offset);
+    }
+  }
+  QUARTET_TRY(build_steps());
+  if (list == List::stages) QUARTET_TRY(build_copies());
+  build_ranges();
+  return {};
+}
+
+Status Frame::build_tensors() {
+  const program::Program& p = program_.program();
+  for (size_t i = 0; i < p.inputs.size(); ++i) {
+    QUARTET_ASSIGN(const Extents extents, extents_at(p.inputs[i], dims_, input_name(p, i)));
+    input_bytes_.push_back(extents.bytes);
+  }
+  for (size_t i = 0; i < p.outputs.size(); ++i) {
+    QUARTET_ASSIGN(Extents extents, extents_at(p.outputs[i], dims_, output_name(p, i)));
+    outputs_.push_back(std::move(extents));
+  }
+  return {};
+}
+
+void Frame::add_argument(const BufferRef& ref) {
+  const auto pointer = static_cast<uint32_t>(pointers_.size());
+  void* address = nullptr;
+  switch (ref.storage) {
+    case Storage::input:
+      input_uses_.push_back({ref.index, pointer});
+      break;
+    case Storage::output:
+      output_uses_.push_back({ref.index, pointer});
+      break;
+    // Kernels only read constants; the calling convention has no const.
+    case Storage::constant:
+      address = const_cast<void*>(program_.constant(ref.index));
+      break;
+    case Storage::prepared:
+      address = program_.prepared(ref.index);
+      break;
+    case Storage::workspace:
+      slot_uses_.push_back({static_cast<uint64_t>(slot_offsets_[static_cast<size_t>(ref.index)]), pointer});
+      break;
+  }
+  pointers_.push_back(address);
+}
+
+Status Frame::build_steps() {
+  const program::Program& p = program_.program();
+  // Steps point into these two, so they must not grow once steps exist.
+  size_t pointers = 0, dims = 0;
+  for (const program::Stage& stage : stages_) {
+    pointers += stage.arguments.size();
+    dims += p.kernels[static_cast<size_t>(stage.kernel)].dims.size();
+  }
+  pointers_.reserve(pointers);
+  kernel_dims_.reserve(dims);
+  for (const program::Stage& stage : stages_) {
+    const program::KernelInfo& kernel = p.kernels[static_cast<size_t>(stage.kernel)];
+    steps_.push_back({program_.function(stage.kernel), pointers_.data() + pointers_.size(),
+                      kernel_dims_.data() + kernel_dims_.size()});
+    for (const BufferRef& ref : stage.arguments) add_argument(ref);
+    for (const IntExpr& e : kernel.dims) {
+      const auto value = program::value_at(e, dims_);
+      if (!value)
+        return {Code::resource_exhausted, "a dim of kernel '" + kernel.name + "', " + e.to_text() + ", overflows"};
+      kernel_dims_.push_back(*value);
+    }
+    QUARTET_ASSIGN(const int64_t tasks, count_at(stage.tasks, dims_, "the number of tasks"));
+    tasks_.push_back(tasks);
+  }
+  return {};
+}
+
+Status Frame::build_copies() {
+  for (const program::Program::Copy& copy : program_.program().copies) {
+    Copy entry{nullptr, -1, nullptr, copy.output, outputs_[static_cast<size_t>(copy.output)].bytes};
+    if (copy.from.storage == Storage::input) entry.input = copy.from.index;
+    if (copy.from.storage == Storage::constant) entry.from = program_.constant(copy.from.index);
+    if (copy.from.storage == Storage::prepared) entry.from = program_.prepared(copy.from.index);
+    if (entry.bytes != 0) copies_.push_back(entry);
+  }
+  return {};
+}
+
+void Frame::build_ranges() {
+  const program::Placement placement = program::place(stages_, tasks_, requested_vEUs_);
+  for (size_t p = 0; p < placement.phases.size(); ++p) {
+    phase_list_.push_back({placement.phases[p].parallel, placement.phases[p].cost});
+    for (size_t v = 0; v < placement.lists.size(); ++v) {
+      const auto begin = static_cast<uint32_t>(ranges_.size());
+      for (int32_t r = placement.cuts[v][p]; r < placement.cuts[v][p + 1]; ++r) {
+        const program::TaskRange& range = placement.lists[v][static_cast<size_t>(r)];
+        ranges_.push_back(
+            {&steps_[static_cast<size_t>(range.stage)], range.begin, range.end, range.stage, static_cast<int32_t>(v)});
+      }
+      segments_.push_back({begin, static_cast<uint32_t>(ranges_.size())});
+    }
+  }
+  set_phases(phase_list_, requested_vEUs_);
+}
+
+void Frame::set_input(size_t index, const void* data) {
+  for (const Use& use : input_uses_)
+    if (use.index == static_cast<int32_t>(index)) pointers_[use.pointer] = const_cast<void*>(data);
+  for (Copy& copy : copies_)
+    if (copy.input == static_cast<int32_t>(index)) copy.from = data;
+}
+
+void Frame::set_output(size_t index, void* data) {
+  for (const Use& use : output_uses_)
+    if (use.index == static_cast<int32_t>(index)) pointers_[use.pointer] = data;
+  for (Copy& copy : copies_)
+    if (copy.output == static_cast<int32_t>(index)) copy.to = data;
+}
+
+void Frame::set_workspace(void* data) {
+  if (data == workspace_ && data != nullptr) return;
+  workspace_ = data;
+  auto* base = static_cast<std::byte*>(data);
+  for (const SlotUse& use : slot_uses_) pointers_[use.pointer] = base == nullptr ? nullptr : base + use.offset;
+  scratch_ = layout_.scratch_bytes == 0 || base == nullptr ? nullptr : base + layout_.arena_bytes;
+}
+
+template <bool timed>
+void Frame::run_ranges(Segment segment, int32_t vEU) {
+  void* const scratch = scratch_ == nullptr ? nullptr : scratch_ + static_cast<uint64_t>(vEU) * layout_.scratch_bytes;
+  for (uint32_t i = segment.begin; i < segment.end; ++i) {
+    const Range& range = ranges_[i];
+    int64_t before = 0;
+    if constexpr (timed) before = real_os().monotonic_ns();
+    range.step->function(range.step->buffers, range.step->dims, range.begin, range.end, scratch);
+    if constexpr (timed) times_[i] = {range.stage, range.vEU, range.begin, range.end, before, real_os().monotonic_ns()};
+  }
+}
+
+void Frame::run_segment(int32_t phase, int32_t vEU) {
+  const Segment segment =
+      segments_[static_cast<size_t>(phase) * static_cast<size_t>(requested_vEUs_) + static_cast<size_t>(vEU)];
+  if (segment.begin == segment.end) return;
+  const FloatEnvironment environment(program_.program().flush_denormals);
+  if (times_ != nullptr)
+    run_ranges<true>(segment, vEU);
+  else
+    run_ranges<false>(segment, vEU);
+}
+
+void Frame::run(WorkerPool* pool, std::vector<RangeTime>* times) {
+  for (const Copy& copy : copies_) std::memcpy(copy.to, copy.from, copy.bytes);
+  if (times != nullptr) times->resize(ranges_.size());
+  times_ = times != nullptr ? times->data() : nullptr;
+  if (pool != nullptr && requested_vEUs_ > 1) {
+    pool->run(*this);
+    return;
+  }
+  const FloatEnvironment environment(program_.program().flush_denormals);
+  for (size_t s = 0; s < segments_.size(); ++s) {
+    const auto vEU = static_cast<int32_t>(s % static_cast<size_t>(requested_vEUs_));
+    if (times_ != nullptr)
+      run_ranges<true>(segments_[s], vEU);
+    else
+      run_ranges<false>(segments_[s], vEU);
+  }
+}
+
+}  // namespace quartet::runtime
