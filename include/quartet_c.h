@@ -820,7 +820,7 @@ QUARTET_API int32_t QUARTET_CALL quartet_context_event_handle(quartet_context* c
 QUARTET_API int32_t QUARTET_CALL quartet_context_memory_usage(const quartet_context* context, quartet_memory_usage* out,
                                                               quartet_error** error);
 
-/* Gives back memory kept for speed: idle workspaces, programs remembered in memory that nobody holds.
+/* Gives back memory kept for later runs: workspaces of programs in use.
  * since: 1.0
  * thread: any
  * blocks: no
@@ -924,7 +924,8 @@ QUARTET_API int32_t QUARTET_CALL quartet_op_find(const char* name, size_t name_s
 /* ==================================================================================================== builder ======
  */
 
-/* A builder for one graph. Values are small numbers that mean something inside this builder only.
+/* A builder for one graph. Values are small numbers that mean something inside this builder only. A call that fails
+ * leaves the builder as it was, except that one that runs out of memory spends it.
  * since: 1.0
  * thread: any
  * blocks: no
@@ -1721,7 +1722,7 @@ QUARTET_API int32_t QUARTET_CALL quartet_cache_get_stats(quartet_context* contex
  * blocks: io
  * calls-back: logger
  * owns: none
- * errors: invalid_argument, forked */
+ * errors: invalid_argument, timeout, forked */
 QUARTET_API int32_t QUARTET_CALL quartet_cache_flush(quartet_context* context, quartet_error** error);
 
 /* Evicts the least useful entries until at most `bytes` bytes of payload are left, and shrinks the file.
@@ -1742,7 +1743,8 @@ QUARTET_API int32_t QUARTET_CALL quartet_cache_trim(quartet_context* context, ui
  * errors: invalid_argument, io, forked */
 QUARTET_API int32_t QUARTET_CALL quartet_cache_clear(quartet_context* context, quartet_error** error);
 
-/* Checks every entry on disk, drops the damaged, and reports as a JSON object: checked, dropped, bytes.
+/* Checks every entry on disk, drops the damaged, and reports as a JSON object: checked, damaged, removed,
+ * file_sound, file_problem.
  * since: 1.0
  * thread: any
  * blocks: io
@@ -1752,7 +1754,8 @@ QUARTET_API int32_t QUARTET_CALL quartet_cache_clear(quartet_context* context, q
 QUARTET_API int32_t QUARTET_CALL quartet_cache_verify(quartet_context* context, quartet_blob** out,
                                                       quartet_error** error);
 
-/* The entries on disk as a JSON array of objects: key, kind, bytes, compile_us, hits, created_day.
+/* The entries on disk as a JSON array of objects, the most recently used first: key, kind, bytes, compile_us, hits,
+ * created_day, used_hour, target.
  * since: 1.0
  * thread: any
  * blocks: io
