@@ -39,6 +39,9 @@ struct Plan {
   std::vector<std::vector<int32_t>> merged;
   std::vector<int64_t> task_tile;  // map, reduce: per merged axis, elements of one task; 0: the whole extent
   int32_t vector_axis = -1;        // merged axis that runs along lanes, or -1: the reduction does (or nothing)
+  // reduce, contract: the reduction axes (but those of constant extent 1) may be replaced like a run's: 0 for all but
+  // the last, the linearised number for the last.
+  bool reduction_merged = true;
 
   // contract
   int32_t rows = 0, columns = 0, unroll = 1;  // register micro-tile MR x NR and unrolling of K
@@ -47,6 +50,8 @@ struct Plan {
 
   // What the model says of it.
   double seconds = 0;  // predicted, one core, whole group
+  double wall = 0;     // predicted on all cores of the device
+  int64_t tasks = 0;   // at the hints of symbolic dims
   double flops = 0;    // per whole group (hints for symbolic dims)
   double dram_bytes = 0;
   double l2_bytes = 0;

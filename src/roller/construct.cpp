@@ -1,0 +1,89 @@
+#include "roller/construct.h"
+
+#include <algorithm>
+
+#include "roller/contract.h"
+#include "roller/spatial.h"
+
+namespace quartet::roller {
+
+const char* kind_name(Plan::Kind kind) {
+  switch (kind) {
+    case Plan::Kind::map:
+      return "map";
+    case Plan::Kind::reduce:
+      return "reduce";
+    case Plan::Kind::contract:
+      return "contract";
+  }
+  return "unknown";
+}
+
+const char* form_name(OperandForm form) {
+  switch (form) {
+    case OperandForm::in_place:
+      return "in place";
+    case OperandForm::prepared:
+      return "prepared";
+    case OperandForm::packed:
+      return "packed";
+  }
+  return "unknown";
+}
+
+Result<std::vector<Plan>> construct(const tile::TileGraph& graph, const tile::Fused& fused, const CpuModel& device,
+                                    size_t k) {
+  std::vector<Plan> plans;
+  if (fused.expr.reduction == tile::Reduction::contraction) {
+    QUARTET_ASSIGN(plans, contract_plans(graph, fused, device));
+  } else {
+    plans = spatial_plans(graph, fused, device);
+  }
+  // Equal plans stay in the order they were constructed in.
+  std::vector<size_t> order(plans.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::sort(order.begin(), order.end(), [&](size_t x, size_t y) {
+    const Plan &a = plans[x], &b = plans[y];
+    if (a.wall != b.wall) return a.wall < b.wall;
+    return a.seconds != b.seconds ? a.seconds < b.seconds : x < y;
+  });
+  std::vector<Plan> best;
+  for (const size_t i : order) {
+    if (best.size() < std::max<size_t>(k, 1)) best.push_back(std::move(plans[i]));
+  }
+  return best;
+}
+
+Result<std::vector<Plan>> construct(const tile::TileGraph& graph, const std::vector<int32_t>& nodes, int32_t core,
+                                    int32_t domain, const std::vector<tile::TensorId>& outputs, const CpuModel& device,
+                                    size_t k) {
+  QUARTET_ASSIGN(const tile::Fused fused, tile::fuse(graph, nodes, core, domain, outputs));
+  return construct(graph, fused, device, k);
+}
+
+std::string print(const Plan& plan) {
+  std::string text = kind_name(plan.kind);
+  text += " runs";
+  for (size_t r = 0; r < plan.merged.size(); ++r) {
+    text += " {";
+    for (size_t i = 0; i < plan.merged[r].size(); ++i) text += (i > 0 ? "," : "") + std::to_string(plan.merged[r][i]);
+    text += "}";
+    if (plan.kind == Plan::Kind::contract || r >= plan.task_tile.size()) continue;
+    text += plan.task_tile[r] == 0 ? "/all" : "/" + std::to_string(plan.task_tile[r]);
+  }
+  if (plan.kind == Plan::Kind::contract) {
+    text += format(" tile %dx%d unroll %d task %lldx%lld a %s b %s", plan.rows, plan.columns, plan.unroll,
+                   static_cast<long long>(plan.task_m), static_cast<long long>(plan.task_n), form_name(plan.a),
+                   form_name(plan.b));
+  } else {
+    text += " lanes along " + (plan.vector_axis >= 0             ? "run " + std::to_string(plan.vector_axis)
+                               : plan.kind == Plan::Kind::reduce ? std::string("the reduction")
+                                                                 : std::string("nothing"));
+  }
+  text += format(" tasks %lld\n", static_cast<long long>(plan.tasks));
+  text += format("predicted %.2f us on one core, %.2f us on all; %.3g flops, %.3g bytes to memory, %.3g to L2",
+                 plan.seconds * 1e6, plan.wall * 1e6, plan.flops, plan.dram_bytes, plan.l2_bytes);
+  return text + "\n";
+}
+
+}  // namespace quartet::roller

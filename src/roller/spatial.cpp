@@ -1,0 +1,221 @@
+#include "roller/spatial.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "roller/construct.h"
+
+namespace quartet::roller {
+namespace {
+
+using tile::Fused;
+using tile::Reduction;
+using tile::TensorExpr;
+using tile::TileGraph;
+
+int64_t round_up(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+
+class Spatial {
+ public:
+  Spatial(const TileGraph& graph, const Fused& fused, const CpuModel& device)
+      : graph_(graph),
+        fused_(fused),
+        expr_(fused.expr),
+        device_(device),
+        work_(measure(graph, fused, device)),
+        accesses_(accesses(graph, fused)),
+        runs_(merge_axes(expr_, accesses_, 0, expr_.spatial)) {
+    for (const auto& run : runs_) {
+      extents_.push_back(run_extent(expr_, run, work_.dims));
+    }
+    const auto reduction_runs = merge_axes(expr_, accesses_, expr_.spatial, static_cast<int32_t>(expr_.axes.size()));
+    reduction_merged_ = reduction_runs.size() <= 1;
+    if (!reduction_runs.empty()) reduction_run_ = reduction_runs.back();
+  }
+
+  std::vector<Plan> plans() {
+    std::vector<Plan> all;
+    for (size_t r = 0; r < runs_.size(); ++r) all.push_back(plan(static_cast<int32_t>(r)));
+    // Without an axis to run along: a single point, or the reduction's own elements.
+    if (runs_.empty() || expr_.reduction != Reduction::none) all.push_back(plan(-1));
+    return all;
+  }
+
+ private:
+  bool reduces() const { return expr_.reduction != Reduction::none; }
+
+  Plan plan(int32_t vector_axis) {
+    Plan p;
+    p.kind = reduces() ? Plan::Kind::reduce : Plan::Kind::map;
+    p.merged = runs_;
+    p.vector_axis = vector_axis;
+    p.reduction_merged = reduction_merged_;
+    const double cycles = reduces() ? reduce_cycles(vector_axis) : map_cycles(vector_axis);
+    const int64_t bytes = work_.read_bytes + work_.write_bytes;
+    const double compute = cycles / device_.clock_hz,
+                 memory = static_cast<double>(bytes) / bandwidth_for(device_, bytes);
+    p.seconds = std::max(compute, memory);
+    p.flops = static_cast<double>(work_.flops);
+    p.dram_bytes = static_cast<double>(bytes);
+    cut(p);
+    p.l2_bytes = static_cast<double>(l2_bytes(p));
+    p.wall = wall_time(p.seconds, p.tasks, device_);
+    p.reason = reason(p, compute, memory);
+    return p;
+  }
+
+  double points() const { return static_cast<double>(work_.points); }
+
+  // Vectors that cover the domain when a run is along lanes; tails count whole.
+  double vectors(int32_t vector_axis) const {
+    if (vector_axis < 0) return points();
+    const auto extent = extents_[static_cast<size_t>(vector_axis)];
+    return points() / static_cast<double>(extent) * std::ceil(static_cast<double>(extent) / work_.lanes);
+  }
+
+  std::vector<int32_t> run_of(int32_t vector_axis) const {
+    return vector_axis < 0 ? std::vector<int32_t>() : runs_[static_cast<size_t>(vector_axis)];
+  }
+
+  // Stores go to row-major addresses: one stride only for the innermost run.
+  double store_cycles(int32_t vector_axis, int32_t lanes) const {
+    const bool contiguous = vector_axis + 1 == static_cast<int32_t>(runs_.size());
+    return static_cast<double>(fused_.outputs.size()) * (contiguous || lanes == 1 ? 1.0 : 1.0 * lanes);
+  }
+
+  double map_cycles(int32_t vector_axis) const {
+    const int32_t lanes = vector_axis < 0 ? 1 : work_.lanes;
+    const double each = vector_cycles(graph_, fused_, device_, tile::in_epilogue(expr_), run_of(vector_axis), lanes) +
+                        store_cycles(vector_axis, lanes);
+    return vectors(vector_axis) * each;
+  }
+
+  double reduce_cycles(int32_t vector_axis) const {
+    const auto reduced = static_cast<double>(work_.reduced);
+    const std::vector<bool> element = tile::in_element(expr_), epilogue = epilogue_only(element);
+    const double combine = combine_cycles();
+    if (vector_axis >= 0) {
+      const std::vector<int32_t> run = run_of(vector_axis);
+      const double each =
+          element_passes() * vector_cycles(graph_, fused_, device_, element, run, work_.lanes) + combine;
+      // Partial states of every lane do not fit the registers: each element updates one in L1.
+      const double state = 1.5;
+      const double end = vector_cycles(graph_, fused_, device_, epilogue, run, work_.lanes) + 20 +
+                         store_cycles(vector_axis, work_.lanes);
+      return vectors(vector_axis) * (reduced * (each + state) + end);
+    }
+    const double each =
+        element_passes() * vector_cycles(graph_, fused_, device_, element, reduction_run_, work_.lanes) + combine;
+    const double end = vector_cycles(graph_, fused_, device_, epilogue, {}, 1) + 25 + store_cycles(-1, 1);
+    return points() * (std::ceil(reduced / work_.lanes) * each + end);
+  }
+
+  std::vector<bool> epilogue_only(const std::vector<bool>& element) const {
+    std::vector<bool> wanted = tile::in_epilogue(expr_);
+    for (size_t i = 0; i < wanted.size(); ++i) wanted[i] = wanted[i] && !element[i];
+    return wanted;
+  }
+
+  // Softmax statistics look at each element for the maximum, then for the sum.
+  double element_passes() const { return expr_.reduction == Reduction::softmax_stats ? 2 : 1; }
+
+  double combine_cycles() const {
+    const DType type = expr_.body[static_cast<size_t>(expr_.element)].dtype;
+    switch (expr_.reduction) {
+      case Reduction::softmax_stats:
+        return 2 * op_cycles(ScalarOp::max, type, device_) + op_cycles(ScalarOp::exp, type, device_) + 0.5;
+      case Reduction::max:
+      case Reduction::min:
+        return is_float(type) ? 1.5 : 0.5;  // NaN and signed zeros take extra steps
+      case Reduction::argmax:
+      case Reduction::argmin:
+        return 3;
+      default:
+        return 0.5;
+    }
+  }
+
+  // Cuts the domain into tasks: whole inner runs while they fit a task, then a piece of one run, then single points.
+  void cut(Plan& p) const {
+    const int64_t target = task_points(p.seconds, work_.points, device_);
+    p.task_tile.assign(runs_.size(), 0);
+    p.tasks = 1;
+    int64_t inner = 1;
+    bool cut_done = false;
+    for (size_t r = runs_.size(); r-- > 0;) {
+      const int64_t extent = extents_[r];
+      if (cut_done) {
+        p.task_tile[r] = 1;
+        p.tasks = product(p.tasks, extent);
+        continue;
+      }
+      int64_t tile = std::max<int64_t>(1, target / inner);
+      if (static_cast<int32_t>(r) == p.vector_axis || r + 1 == runs_.size()) tile = round_up(tile, granule());
+      const bool fixed = is_static(runs_[r]);
+      if (tile >= extent && (fixed || r > 0)) {
+        inner = product(inner, extent);
+        continue;
+      }
+      p.task_tile[r] = tile;
+      p.tasks = product(p.tasks, (extent + tile - 1) / tile);
+      cut_done = true;
+    }
+  }
+
+  bool is_static(const std::vector<int32_t>& run) const {
+    return std::all_of(run.begin(), run.end(),
+                       [&](int32_t a) { return expr_.axes[static_cast<size_t>(a)].is_constant(); });
+  }
+
+  // Pieces of the innermost run: whole vectors and whole cache lines of every output, so that no two tasks share a
+  // line.
+  int64_t granule() const {
+    int64_t elements = work_.lanes;
+    for (const tile::TensorId t : fused_.outputs) {
+      const auto bytes = static_cast<int64_t>(size_of(graph_.tensors[static_cast<size_t>(t)].type.dtype));
+      elements = std::max(elements, device_.levels.front().line / bytes);
+    }
+    return elements;
+  }
+
+  int64_t l2_bytes(const Plan& p) const {
+    std::vector<int64_t> extents(static_cast<size_t>(expr_.spatial), 0);
+    for (size_t r = 0; r < runs_.size(); ++r) {
+      if (runs_[r].size() == 1) extents[static_cast<size_t>(runs_[r][0])] = p.task_tile[r];
+    }
+    return tile::traffic(graph_, fused_, work_.dims, extents, device_.levels.front().line).total();
+  }
+
+  std::string reason(const Plan& p, double compute, double memory) const {
+    std::string text = memory > compute ? "memory bound" : "compute bound";
+    if (p.vector_axis >= 0) {
+      text += format(", %d lanes along run %d", work_.lanes, p.vector_axis);
+    } else if (reduces()) {
+      text += format(", %d lanes along the reduction", work_.lanes);
+    } else {
+      text += ", one point";
+    }
+    text +=
+        p.tasks > 1 ? format(", %lld tasks", static_cast<long long>(p.tasks)) : ", one task: too little work to split";
+    return text;
+  }
+
+  const TileGraph& graph_;
+  const Fused& fused_;
+  const TensorExpr& expr_;
+  const CpuModel& device_;
+  Work work_;
+  Accesses accesses_;
+  std::vector<std::vector<int32_t>> runs_;
+  std::vector<int64_t> extents_;
+  std::vector<int32_t> reduction_run_;
+  bool reduction_merged_ = true;
+};
+
+}  // namespace
+
+std::vector<Plan> spatial_plans(const TileGraph& graph, const Fused& fused, const CpuModel& device) {
+  return Spatial(graph, fused, device).plans();
+}
+
+}  // namespace quartet::roller

@@ -1,0 +1,53 @@
+// The tile-graph as the welder walks it, and sets of nodes as groups to be.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "roller/construct.h"
+#include "welder/group.h"
+
+namespace quartet::welder {
+
+// A set of anchored nodes with all that making it one kernel decides.
+struct Candidate {
+  std::vector<int32_t> anchored;  // ascending
+  Group group;                    // plan and reason included
+  double cost = 0;                // seconds on the device, the stage's own cost included
+};
+
+// Anchored nodes need a group of their own or a place in another's: all but views that somebody reads through. A view
+// is anchored when its result is a graph output, when a chain of views grows too long, or when `anchor` says so.
+class Graph {
+ public:
+  Graph(const tile::TileGraph& graph, const CpuModel& device);
+
+  bool anchored(int32_t node) const { return anchored_[static_cast<size_t>(node)]; }
+  // Makes a view anchored; the walk's relations are derived anew.
+  void anchor(int32_t view);
+  const std::vector<int32_t>& anchored_nodes() const { return nodes_; }
+  // Anchored nodes that the node reads, directly or through views; ascending, once each.
+  const std::vector<int32_t>& sources(int32_t node) const { return sources_[static_cast<size_t>(node)]; }
+  // Anchored nodes that read any result of the node.
+  const std::vector<int32_t>& readers(int32_t node) const { return readers_[static_cast<size_t>(node)]; }
+
+  // The set as one group with its best plan. Fails with failed_precondition, saying why, when it cannot be one.
+  Result<Candidate> candidate(std::vector<int32_t> anchored) const;
+  // Views that are not anchored and whose values the node reads directly, through other views or not.
+  std::vector<int32_t> views_of(int32_t node) const;
+
+  const tile::TileGraph& tiles() const { return graph_; }
+
+ private:
+  void derive();
+  std::vector<tile::TensorId> outputs_of(const std::vector<int32_t>& anchored) const;
+
+  const tile::TileGraph& graph_;
+  const CpuModel& device_;
+  std::vector<bool> anchored_;
+  std::vector<int32_t> nodes_;
+  std::vector<std::vector<int32_t>> sources_, readers_;
+  std::vector<std::vector<int32_t>> tensor_readers_;  // anchored nodes that read the tensor, by tensor
+};
+
+}  // namespace quartet::welder
