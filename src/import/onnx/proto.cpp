@@ -1,6 +1,10 @@
 #include "import/onnx/proto.h"
 
-#include <exception>
+#include <stdexcept>
+
+// A field of another kind than the format says is damage like any other.
+#define protozero_assert(condition) \
+  ((condition) ? static_cast<void>(0) : throw std::runtime_error("a field of the wrong kind"))
 #include <protozero/pbf_reader.hpp>
 
 namespace quartet::import::onnx {

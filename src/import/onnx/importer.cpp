@@ -1,0 +1,236 @@
+// The walk over a model's nodes.
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+#include "graph/constant.h"
+#include "import/onnx/node.h"
+#include "import/onnx/onnx.h"
+#include "import/onnx/tensors.h"
+
+namespace quartet::import {
+
+namespace {
+
+using namespace onnx;
+
+constexpr uint64_t kMaxModelBytes = uint64_t{1} << 32;
+constexpr int64_t kOldestOpset = 7, kNewestOpset = 21;
+constexpr size_t kMaxListed = 50;
+
+std::string shown(std::string_view name) { return "'" + std::string(name.substr(0, 120)) + "'"; }
+
+const OpRow* find_row(std::string_view op, int64_t version) {
+  for (const auto rows :
+       {math_ops(), activation_ops(), matmul_ops(), reduce_ops(), shape_ops(), slice_ops(), constant_ops()})
+    for (const OpRow& row : rows)
+      if (row.op == op && version >= row.since && version < row.until) return &row;
+  return nullptr;
+}
+
+// A symbol's name: letters, digits, '_' and '.', no digit first.
+std::string symbol_name(std::string_view text) {
+  std::string name;
+  for (const char c : text) {
+    const bool plain =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
+    name += plain ? c : '_';
+  }
+  if (name.empty() || (name[0] >= '0' && name[0] <= '9') || name == "invalid") name = "_" + name;
+  return name;
+}
+
+class Importer {
+ public:
+  Importer(const Model& model, ExternalFiles files, std::shared_ptr<const void> owner)
+      : model_(model), files_(std::move(files)), owner_(std::move(owner)) {}
+
+  Result<std::shared_ptr<const graph::Graph>> run() {
+    QUARTET_TRY(read_opset());
+    const Graph& source = *model_.graph;
+    if (source.sparse_initializers) return Status(Code::unsupported, "sparse initializers");
+    for (const Tensor& tensor : source.initializers) QUARTET_TRY(add_initializer(tensor));
+    for (const ValueInfo& input : source.inputs) QUARTET_TRY(add_input(input));
+    for (const Node& node : source.nodes) QUARTET_TRY(add_node(node));
+    if (!unsupported_.empty()) return unsupported_error();
+    for (const ValueInfo& output : source.outputs) QUARTET_TRY(add_output(output));
+    return builder_.finish();
+  }
+
+ private:
+  Status read_opset() {
+    for (const Opset& opset : model_.opsets)
+      if (opset.domain.empty() || opset.domain == "ai.onnx") version_ = opset.version;
+    if (version_ < kOldestOpset || version_ > kNewestOpset)
+      return make_error(Code::unsupported, "operator set %lld; versions %lld to %lld are understood",
+                        static_cast<long long>(version_), static_cast<long long>(kOldestOpset),
+                        static_cast<long long>(kNewestOpset));
+    return {};
+  }
+
+  Status define(std::string_view name, Value value) {
+    if (name.empty()) return {};
+    if (!values_.emplace(std::string(name), std::move(value)).second)
+      return make_error(Code::invalid_argument, "two values are called %s", shown(name).c_str());
+    return {};
+  }
+
+  Status add_initializer(const Tensor& tensor) {
+    Value value;
+    auto constant = constant_of(tensor, files_, owner_);
+    if (!constant.ok()) return constant.status();
+    value.constant = constant.take();
+    return define(tensor.name, std::move(value));
+  }
+
+  Status add_input(const ValueInfo& input) {
+    if (values_.count(std::string(input.name))) return {};  // an initializer's default: a constant
+    const auto dtype = dtype_of(input.element_type);
+    if (!input.is_tensor || !dtype)
+      return make_error(Code::unsupported, "input %s is not a tensor of a type that is understood (%s)",
+                        shown(input.name).c_str(),
+                        input.is_tensor ? type_name(input.element_type).c_str() : "no tensor");
+    if (!input.shape) return make_error(Code::unsupported, "input %s has no rank", shown(input.name).c_str());
+    graph::TensorType type{*dtype, {}};
+    for (size_t axis = 0; axis < input.shape->size(); ++axis) {
+      const Dim& dim = (*input.shape)[axis];
+      if (dim.value && *dim.value >= 0) {
+        type.shape.emplace_back(*dim.value);
+        continue;
+      }
+      const std::string name =
+          dim.parameter.empty() ? std::string(input.name) + "." + std::to_string(axis) : std::string(dim.parameter);
+      QUARTET_ASSIGN(IntExpr symbol, builder_.symbol(symbol_name(name)));
+      type.shape.push_back(std::move(symbol));
+    }
+    Value value;
+    auto id = builder_.input(std::string(input.name), std::move(type));
+    if (!id.ok()) return id.status().with_prefix("input " + shown(input.name) + ": ");
+    value.id = *id;
+    return define(input.name, std::move(value));
+  }
+
+  static std::string describe(const Node& node) {
+    std::string text(node.op);
+    if (!node.domain.empty() && node.domain != "ai.onnx") text = std::string(node.domain) + "::" + text;
+    if (!node.name.empty()) text += " " + shown(node.name);
+    return text;
+  }
+
+  Status add_node(const Node& node) {
+    std::vector<Value*> inputs;
+    for (const std::string_view name : node.inputs) {
+      if (name.empty()) {
+        inputs.push_back(nullptr);
+        continue;
+      }
+      const auto found = values_.find(std::string(name));
+      if (found == values_.end())
+        return make_error(Code::invalid_argument, "node %s uses %s, which nothing before it gives",
+                          describe(node).c_str(), shown(name).c_str());
+      inputs.push_back(&found->second);
+    }
+    while (!inputs.empty() && !inputs.back()) inputs.pop_back();
+    const bool default_domain = node.domain.empty() || node.domain == "ai.onnx";
+    const OpRow* row = default_domain ? find_row(node.op, version_) : nullptr;
+    if (!row) return give_up(node, "the op is not supported");
+    if (std::any_of(inputs.begin(), inputs.end(), [](const Value* v) { return v && v->failed; }))
+      return fail_outputs(node);
+    NodeContext context(node, version_, builder_, std::move(inputs), std::string(node.name));
+    if (auto known = fold_known(context)) {
+      context.give_ints(0, *std::move(known));
+    } else if (const Status status = row->import(context); !status.ok()) {
+      if (status.code() == Code::unsupported) return give_up(node, status.message());
+      return status.with_prefix("node " + describe(node) + ": ");
+    }
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      Value& value = context.outputs()[i];
+      const bool given = value.id != graph::kNoValue || value.ints || value.constant;
+      if (node.outputs[i].empty() || (!given && !is_used(node.outputs[i]))) continue;
+      if (!given) return give_up(node, "output " + std::to_string(i) + " is not supported");
+      QUARTET_TRY(define(node.outputs[i], std::move(value)));
+    }
+    return {};
+  }
+
+  // Whether a name is an operand or output anywhere.
+  bool is_used(std::string_view name) {
+    const Graph& source = *model_.graph;
+    const auto names = [&](const std::vector<std::string_view>& list) {
+      return std::find(list.begin(), list.end(), name) != list.end();
+    };
+    return std::any_of(source.nodes.begin(), source.nodes.end(), [&](const Node& n) { return names(n.inputs); }) ||
+           std::any_of(source.outputs.begin(), source.outputs.end(),
+                       [&](const ValueInfo& o) { return o.name == name; });
+  }
+
+  Status give_up(const Node& node, const std::string& reason) {
+    unsupported_.push_back(describe(node) + " (version " + std::to_string(version_) + "): " + reason);
+    return fail_outputs(node);
+  }
+
+  // Later nodes that use these are not reported: their fault is this one's.
+  Status fail_outputs(const Node& node) {
+    for (const std::string_view name : node.outputs) {
+      Value value;
+      value.failed = true;
+      QUARTET_TRY(define(name, std::move(value)));
+    }
+    return {};
+  }
+
+  Status unsupported_error() const {
+    std::string text = std::to_string(unsupported_.size()) + (unsupported_.size() == 1 ? " node is" : " nodes are") +
+                       " not supported:";
+    for (size_t i = 0; i < unsupported_.size() && i < kMaxListed; ++i) text += "\n  " + unsupported_[i];
+    if (unsupported_.size() > kMaxListed)
+      text += "\n  and " + std::to_string(unsupported_.size() - kMaxListed) + " more";
+    return Status(Code::unsupported, std::move(text));
+  }
+
+  Status add_output(const ValueInfo& output) {
+    const auto found = values_.find(std::string(output.name));
+    if (found == values_.end())
+      return make_error(Code::invalid_argument, "nothing gives output %s", shown(output.name).c_str());
+    QUARTET_ASSIGN(const ValueId id, materialise(builder_, found->second));
+    return builder_.output(id, std::string(output.name));
+  }
+
+  const Model& model_;
+  ExternalFiles files_;
+  std::shared_ptr<const void> owner_;
+  graph::Builder builder_;
+  int64_t version_ = 0;
+  std::unordered_map<std::string, Value> values_;
+  std::vector<std::string> unsupported_;
+};
+
+Result<std::shared_ptr<const graph::Graph>> import_model(std::span<const uint8_t> bytes, ExternalFiles files,
+                                                         std::shared_ptr<const void> owner) {
+  auto model = read_model(bytes);
+  if (!model.ok()) return model.status().with_stage("import");
+  auto graph = Importer(*model, std::move(files), std::move(owner)).run();
+  if (!graph.ok()) return graph.status().with_stage("import");
+  return graph;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const graph::Graph>> import_onnx(std::span<const uint8_t> bytes) {
+  return import_model(bytes, {}, nullptr);
+}
+
+Result<std::shared_ptr<const graph::Graph>> import_onnx_file(const std::string& path, Os& os) {
+  // The bytes are read, not mapped: constants point into them for as long as the graph lives, and a file that somebody
+  // rewrites meanwhile must not change them.
+  auto bytes = os.read_file(path, kMaxModelBytes);
+  if (!bytes.ok()) return bytes.status().with_stage("import");
+  const auto owner = std::make_shared<const Bytes>(bytes.take());
+  const size_t slash = path.rfind('/');
+  ExternalFiles files{&os, slash == std::string::npos ? std::string() : path.substr(0, slash + 1)};
+  auto graph = import_model(*owner, std::move(files), owner);
+  if (!graph.ok()) return graph.status().with_prefix(path + ": ");
+  return graph;
+}
+
+}  // namespace quartet::import

@@ -1,0 +1,171 @@
+#include "import/onnx/node.h"
+
+#include "graph/constant.h"
+
+namespace quartet::import::onnx {
+
+namespace {
+
+constexpr size_t kMaxKnown = 256;
+
+std::optional<KnownInts> ints_of(const graph::Constant& constant) {
+  const graph::TensorType& type = constant.type;
+  if (!is_int(type.dtype) || type.rank() > 1) return std::nullopt;
+  const size_t count = constant.bytes / size_of(type.dtype);
+  if (count > kMaxKnown) return std::nullopt;
+  KnownInts known{{}, type.rank() == 0, type.dtype};
+  for (size_t i = 0; i < count; ++i) known.values.emplace_back(graph::element_as_int(constant, i));
+  return known;
+}
+
+}  // namespace
+
+Result<ValueId> materialise(graph::Builder& builder, Value& value) {
+  if (value.id != graph::kNoValue) return value.id;
+  if (value.constant) {
+    QUARTET_ASSIGN(value.id, builder.constant(*value.constant));
+    return value.id;
+  }
+  if (!value.ints) return Status(Code::internal, "a value of the model is neither a tensor nor known");
+  const KnownInts& known = *value.ints;
+  bool numbers = true;
+  Bytes bytes;
+  for (const IntExpr& e : known.values) {
+    numbers = numbers && e.is_constant();
+    if (!numbers) break;
+    const Bytes element = graph::scalar_bytes(known.dtype, *e.constant());
+    bytes.insert(bytes.end(), element.begin(), element.end());
+  }
+  graph::Shape shape;
+  if (!known.is_scalar) shape.emplace_back(static_cast<int64_t>(known.values.size()));
+  if (numbers) {
+    QUARTET_ASSIGN(graph::Constant constant, graph::copy_constant({known.dtype, shape}, bytes));
+    QUARTET_ASSIGN(value.id, builder.constant(std::move(constant)));
+    return value.id;
+  }
+  QUARTET_ASSIGN(ValueId id, builder.one(OpCode::dims, {}, {{AttrKey::shape, known.values}}));
+  if (known.is_scalar) {
+    QUARTET_ASSIGN(id, builder.one(OpCode::reshape, {id}, {{AttrKey::shape, graph::Shape{}}}));
+  }
+  if (known.dtype != DType::i64) {
+    QUARTET_ASSIGN(id, builder.one(OpCode::cast, {id}, {{AttrKey::to, known.dtype}}));
+  }
+  value.id = id;
+  return id;
+}
+
+Status NodeContext::want(size_t i) const {
+  if (has(i)) return {};
+  return make_error(Code::invalid_argument, "input %zu is missing", i);
+}
+
+Result<ValueId> NodeContext::in(size_t i) {
+  QUARTET_TRY(want(i));
+  return materialise(builder_, *inputs_[i]);
+}
+
+Result<std::vector<ValueId>> NodeContext::all() {
+  std::vector<ValueId> ids;
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    QUARTET_ASSIGN(const ValueId id, in(i));
+    ids.push_back(id);
+  }
+  if (ids.empty()) return Status(Code::invalid_argument, "it has no input");
+  return ids;
+}
+
+std::optional<KnownInts> NodeContext::known_ints(size_t i) const {
+  if (!has(i)) return std::nullopt;
+  if (inputs_[i]->ints) return inputs_[i]->ints;
+  const graph::Constant* known = constant(i);
+  return known ? ints_of(*known) : std::nullopt;
+}
+
+Result<KnownInts> NodeContext::ints(size_t i, const char* what) const {
+  QUARTET_TRY(want(i));
+  if (auto known = known_ints(i)) return *std::move(known);
+  return make_error(Code::unsupported, "%s (input %zu) is not known when the model is imported", what, i);
+}
+
+Result<std::vector<int64_t>> NodeContext::numbers(size_t i, const char* what) const {
+  QUARTET_ASSIGN(const KnownInts known, ints(i, what));
+  std::vector<int64_t> numbers;
+  for (const IntExpr& e : known.values) {
+    const auto number = e.constant();
+    if (!number) return make_error(Code::unsupported, "%s (input %zu) depends on symbolic dims", what, i);
+    numbers.push_back(*number);
+  }
+  return numbers;
+}
+
+const graph::Constant* NodeContext::constant(size_t i) const {
+  if (!has(i)) return nullptr;
+  const Value& value = *inputs_[i];
+  if (value.constant) return &*value.constant;
+  return value.id == graph::kNoValue ? nullptr : builder_.constant_of(value.id);
+}
+
+const Attribute* NodeContext::attr(std::string_view name) const {
+  for (const Attribute& attribute : node_.attributes)
+    if (attribute.name == name) return &attribute;
+  return nullptr;
+}
+
+int64_t NodeContext::attr_int(std::string_view name, int64_t otherwise) const {
+  const Attribute* found = attr(name);
+  return found ? found->i : otherwise;
+}
+
+float NodeContext::attr_float(std::string_view name, float otherwise) const {
+  const Attribute* found = attr(name);
+  return found ? found->f : otherwise;
+}
+
+std::string NodeContext::attr_text(std::string_view name, std::string_view otherwise) const {
+  const Attribute* found = attr(name);
+  return std::string(found ? found->s : otherwise);
+}
+
+std::optional<std::vector<int64_t>> NodeContext::attr_ints(std::string_view name) const {
+  const Attribute* found = attr(name);
+  return found ? std::optional(found->ints) : std::nullopt;
+}
+
+Result<int64_t> NodeContext::axis(int64_t value, size_t rank) const {
+  const auto r = static_cast<int64_t>(rank);
+  if (value < -r || value >= r)
+    return make_error(Code::invalid_argument, "axis %lld is not in [-%zu, %zu)", static_cast<long long>(value), rank,
+                      rank);
+  return value < 0 ? value + r : value;
+}
+
+Result<ValueId> NodeContext::op(OpCode code, std::vector<ValueId> operands, Attrs attrs) {
+  return builder_.one(code, std::move(operands), std::move(attrs), label_);
+}
+
+Result<ValueId> NodeContext::with_scalar(OpCode code, ValueId a, double value) {
+  QUARTET_ASSIGN(const ValueId b, scalar(type(a).dtype, value));
+  return op(code, {a, b});
+}
+
+Result<ValueId> NodeContext::reshape(ValueId x, graph::Shape shape) {
+  return op(OpCode::reshape, {x}, {{AttrKey::shape, std::move(shape)}});
+}
+
+Result<ValueId> NodeContext::cast(ValueId x, DType to) {
+  if (type(x).dtype == to) return x;
+  return op(OpCode::cast, {x}, {{AttrKey::to, to}});
+}
+
+Status NodeContext::give(size_t output, ValueId id) {
+  if (output >= outputs_.size()) return make_error(Code::invalid_argument, "it has no output %zu", output);
+  outputs_[output].id = id;
+  return {};
+}
+
+Status NodeContext::give(size_t output, Result<ValueId> id) {
+  if (!id.ok()) return id.status();
+  return give(output, *id);
+}
+
+}  // namespace quartet::import::onnx

@@ -1,0 +1,121 @@
+// One node as an op family sees it: operands, attributes, version, and helpers to emit ops.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/builder.h"
+#include "import/onnx/proto.h"
+
+namespace quartet::import::onnx {
+
+using graph::AttrKey;
+using graph::Attrs;
+using graph::OpCode;
+using graph::ValueId;
+
+// The content of a small integer tensor of rank 0 or 1 that is known at import.
+struct KnownInts {
+  std::vector<IntExpr> values;
+  bool is_scalar = false;  // rank 0
+  DType dtype = DType::i64;
+};
+
+// A value of the model: a tensor of the graph, or integers known so far without one, or a constant not yet asked for.
+struct Value {
+  ValueId id = graph::kNoValue;
+  std::optional<KnownInts> ints;
+  std::optional<graph::Constant> constant;
+  bool failed = false;  // it comes from a node that is not supported
+};
+
+class NodeContext {
+ public:
+  NodeContext(const Node& node, int64_t version, graph::Builder& builder, std::vector<Value*> inputs, std::string label)
+      : node_(node), version_(version), builder_(builder), inputs_(std::move(inputs)), label_(std::move(label)) {
+    outputs_.resize(node.outputs.size());
+  }
+
+  const Node& node() const { return node_; }
+  int64_t version() const { return version_; }
+  graph::Builder& builder() { return builder_; }
+  size_t output_count() const { return outputs_.size(); }
+  std::vector<Value>& outputs() { return outputs_; }
+
+  // Operands. An operand may be left out at the end or by an empty name.
+  size_t input_count() const { return inputs_.size(); }
+  bool has(size_t i) const { return i < inputs_.size() && inputs_[i]; }
+  Status want(size_t i) const;  // invalid_argument unless has(i)
+  // The operand as a tensor of the graph; known integers become a constant or a `dims` op here.
+  Result<ValueId> in(size_t i);
+  Result<std::vector<ValueId>> all();
+  // The operand's content if it is known: known integers, or a small integer constant of rank 0 or 1.
+  std::optional<KnownInts> known_ints(size_t i) const;
+  // The same, or unsupported: "input 1 must be known when the model is imported".
+  Result<KnownInts> ints(size_t i, const char* what) const;
+  // The same for plain numbers.
+  Result<std::vector<int64_t>> numbers(size_t i, const char* what) const;
+  const graph::Constant* constant(size_t i) const;
+  const graph::TensorType& type(ValueId id) const { return builder_.type(id); }
+  graph::Dims dims() const { return builder_.dims(); }
+  // Simplified under the symbols' ranges.
+  IntExpr simple(const IntExpr& e) const { return builder_.dims().simplify(e); }
+
+  // Attributes.
+  const Attribute* attr(std::string_view name) const;
+  int64_t attr_int(std::string_view name, int64_t otherwise) const;
+  float attr_float(std::string_view name, float otherwise) const;
+  std::string attr_text(std::string_view name, std::string_view otherwise) const;
+  std::optional<std::vector<int64_t>> attr_ints(std::string_view name) const;
+  // An axis in [-rank, rank) as one in [0, rank).
+  Result<int64_t> axis(int64_t value, size_t rank) const;
+
+  // Emitting. One result; `name` of the op is the node's.
+  Result<ValueId> op(OpCode code, std::vector<ValueId> operands, Attrs attrs = {});
+  Result<ValueId> scalar(DType dtype, double value) { return builder_.scalar(dtype, value); }
+  // The op with the scalar as second operand, cast to the first one's type.
+  Result<ValueId> with_scalar(OpCode code, ValueId a, double value);
+  Result<ValueId> reshape(ValueId x, graph::Shape shape);
+  Result<ValueId> cast(ValueId x, DType to);  // x itself if it has the type
+
+  // Results.
+  Status give(size_t output, ValueId id);
+  Status give(size_t output, Result<ValueId> id);
+  void give_ints(size_t output, KnownInts ints) { outputs_[output].ints = std::move(ints); }
+
+ private:
+  const Node& node_;
+  int64_t version_;
+  graph::Builder& builder_;
+  std::vector<Value*> inputs_;
+  std::string label_;
+  std::vector<Value> outputs_;
+};
+
+// Makes a value a tensor of the graph.
+Result<ValueId> materialise(graph::Builder& builder, Value& value);
+
+// A row of an op family's table: node functions by op and version.
+struct OpRow {
+  std::string_view op;
+  int64_t since = 1;  // versions [since, until)
+  int64_t until = INT64_MAX;
+  Status (*import)(NodeContext&) = nullptr;
+};
+
+std::span<const OpRow> math_ops();
+std::span<const OpRow> activation_ops();
+std::span<const OpRow> matmul_ops();
+std::span<const OpRow> reduce_ops();
+std::span<const OpRow> shape_ops();
+std::span<const OpRow> slice_ops();
+std::span<const OpRow> constant_ops();
+
+// Shape arithmetic: the result of a node whose operands are known integers, if it is one that keeps them known.
+std::optional<KnownInts> fold_known(NodeContext& context);
+
+}  // namespace quartet::import::onnx

@@ -1,0 +1,203 @@
+// Activation functions and softmax. Composites are written as their definitions say, each step rounding to the type.
+#include <cmath>
+
+#include "import/onnx/node.h"
+
+namespace quartet::import::onnx {
+
+namespace {
+
+template <OpCode code>
+Status unary(NodeContext& c) {
+  QUARTET_ASSIGN(const ValueId x, c.in(0));
+  return c.give(0, c.op(code, {x}));
+}
+
+// x < 0 ? negative : positive
+Result<ValueId> by_sign(NodeContext& c, ValueId x, ValueId negative, ValueId positive) {
+  QUARTET_ASSIGN(const ValueId below, c.with_scalar(OpCode::less, x, 0));
+  return c.op(OpCode::select, {below, negative, positive});
+}
+
+Status leaky_relu(NodeContext& c) {
+  QUARTET_ASSIGN(const ValueId x, c.in(0));
+  QUARTET_ASSIGN(const ValueId scaled, c.with_scalar(OpCode::mul, x, c.attr_float("alpha", 0.01f)));
+  return c.give(0, by_sign(c, x, scaled, x));
+}
+
+// The slope broadcasts to x.
+Status prelu(NodeContext& c) {
+  QUARTET_ASSIGN(const ValueId x, c.in(0));
+  QUARTET_ASSIGN(const ValueId slope, c.in(1));
+  QUARTET_ASSIGN(const ValueId scaled, c.op(OpCode::mul, {x, slope}));
+  return c.give(0, by_sign(c, x, scaled, x));
+}
+
+// alpha * (e^(x * inner) - 1)
+Result<ValueId> exponential(NodeContext& c, ValueId x, double alpha, double inner) {
+  ValueId y = x;
+  if (inner != 1) {
+    QUARTET_ASSIGN(y, c.with_scalar(OpCode::mul, y, inner));
+  }
+  QUARTET_ASSIGN(y, c.op(OpCode::exp, {y}));
+  QUARTET_ASSIGN(y, c.with_scalar(OpCode::sub, y, 1));
+  return c.with_scalar(OpCode::mul, y, alpha);
+}
+
+Status elu(NodeContext& c) {
+  QUARTET_ASSIGN(const ValueId x, c.in(0));
+  QUARTET_ASSIGN(const ValueId below, exponential(c, x, c.attr_float("alpha", 1), 1));
+  return c.give(0, by_sign(c, x, below, x));
+}
+
+Status celu(NodeContext& c) {
+  QUARTET_ASSIGN(const ValueId x, c.in(0));
+  const double alpha = c.attr_float("alpha", 1);
+  QUARTET_ASSIGN(const ValueId below, exponential(c, x, alpha, 1 / alpha));
+  return c.give(0, by_sign(c, x, below, x));
+}
+
+Status selu(NodeContext& c) {
+  QUARTET_ASSIGN(const ValueId x, c.in(0));
+  const double gamma = c.attr_float("gamma", 1.05070098735548049342f);
+  QUARTET_ASSIGN(const ValueId below, exponential(c, x, c.attr_float("alpha", 1.67326324235437728481f), 1));
+  QUARTET_ASSIGN(const ValueId y, by_sign(c, x, below, x));
+  return c.give(0, c.with_scalar(OpCode::mul, y, gamma));
+}
+
+// max(0, min(1, alpha * x + beta))
+Result<ValueId> hard_sigmoid_of(NodeContext& c, ValueId x, double alpha, double beta) {
+  QUARTET_ASSIGN(const ValueId scaled, c.with_scalar(OpCode::mul, x, alpha));
+  QUARTET_ASSIGN(const ValueId moved, c.with_scalar(OpCode::add, scaled, beta));
+  QUARTET_ASSIGN(const ValueId high, c.with_scalar(OpCode::min, moved, 1));
+  return c.with_scalar(OpCode::max, high, 0);
+}
+
+Status hard_sigmoid(NodeContext& c) {
+  QUARTET_ASSIGN(const ValueId x, c.in(0));
+  return c.give(0, hard_sigmoid_of(c, x, c.attr_float("alpha", 0.2f), c.attr_float("beta", 0.5f)));
+}
+
+Status hard_swish(NodeContext& c) {
+  QUARTET_ASSIGN(const ValueId x, c.in(0));
+  QUARTET_ASSIGN(const ValueId gate, hard_sigmoid_of(c, x, 1.0 / 6, 0.5));
+  return c.give(0, c.op(OpCode::mul, {x, gate}));
+}
+
+// log(1 + e^x) as max(x, 0) + log(1 + e^-|x|), which does not overflow
+Status softplus(NodeContext& c) {
+  QUARTET_ASSIGN(const ValueId x, c.in(0));
+  QUARTET_ASSIGN(const ValueId magnitude, c.op(OpCode::abs, {x}));
+  QUARTET_ASSIGN(const ValueId negated, c.op(OpCode::neg, {magnitude}));
+  QUARTET_ASSIGN(const ValueId power, c.op(OpCode::exp, {negated}));
+  QUARTET_ASSIGN(const ValueId sum, c.with_scalar(OpCode::add, power, 1));
+  QUARTET_ASSIGN(const ValueId rest, c.op(OpCode::log, {sum}));
+  QUARTET_ASSIGN(const ValueId positive, c.op(OpCode::relu, {x}));
+  return c.give(0, c.op(OpCode::add, {positive, rest}));
+}
+
+Status softsign(NodeContext& c) {
+  QUARTET_ASSIGN(const ValueId x, c.in(0));
+  QUARTET_ASSIGN(const ValueId magnitude, c.op(OpCode::abs, {x}));
+  QUARTET_ASSIGN(const ValueId sum, c.with_scalar(OpCode::add, magnitude, 1));
+  return c.give(0, c.op(OpCode::div, {x, sum}));
+}
+
+// x > alpha ? x : 0
+Status thresholded_relu(NodeContext& c) {
+  QUARTET_ASSIGN(const ValueId x, c.in(0));
+  QUARTET_ASSIGN(const ValueId above, c.with_scalar(OpCode::greater, x, c.attr_float("alpha", 1)));
+  QUARTET_ASSIGN(const ValueId zero, c.scalar(c.type(x).dtype, 0.0));
+  return c.give(0, c.op(OpCode::select, {above, x, zero}));
+}
+
+// x / 2 * (1 + erf(x / sqrt 2)), or its approximation by tanh
+Status gelu(NodeContext& c) {
+  QUARTET_ASSIGN(const ValueId x, c.in(0));
+  const std::string form = c.attr_text("approximate", "none");
+  ValueId inner = x;
+  if (form == "tanh") {
+    QUARTET_ASSIGN(const ValueId square, c.op(OpCode::mul, {x, x}));
+    QUARTET_ASSIGN(const ValueId cube, c.op(OpCode::mul, {square, x}));
+    QUARTET_ASSIGN(const ValueId small, c.with_scalar(OpCode::mul, cube, 0.044715));
+    QUARTET_ASSIGN(const ValueId sum, c.op(OpCode::add, {x, small}));
+    QUARTET_ASSIGN(const ValueId scaled, c.with_scalar(OpCode::mul, sum, std::sqrt(2 / 3.14159265358979323846)));
+    QUARTET_ASSIGN(inner, c.op(OpCode::tanh, {scaled}));
+  } else if (form == "none") {
+    QUARTET_ASSIGN(const ValueId scaled, c.with_scalar(OpCode::mul, x, std::sqrt(0.5)));
+    QUARTET_ASSIGN(inner, c.op(OpCode::erf, {scaled}));
+  } else {
+    return make_error(Code::unsupported, "approximate = '%s'", form.c_str());
+  }
+  QUARTET_ASSIGN(const ValueId gate, c.with_scalar(OpCode::add, inner, 1));
+  QUARTET_ASSIGN(const ValueId half, c.with_scalar(OpCode::mul, x, 0.5));
+  return c.give(0, c.op(OpCode::mul, {half, gate}));
+}
+
+// x with the bound of an attribute (before version 11) or input; x itself without one.
+Result<ValueId> bounded(NodeContext& c, ValueId x, OpCode code, size_t input, const char* attribute) {
+  if (c.version() < 11) {
+    const Attribute* bound = c.attr(attribute);
+    return bound ? c.with_scalar(code, x, bound->f) : Result<ValueId>(x);
+  }
+  if (!c.has(input)) return x;
+  QUARTET_ASSIGN(const ValueId bound, c.in(input));
+  return c.op(code, {x, bound});
+}
+
+Status clip(NodeContext& c) {
+  QUARTET_ASSIGN(const ValueId x, c.in(0));
+  QUARTET_ASSIGN(const ValueId low, bounded(c, x, OpCode::max, 1, "min"));
+  QUARTET_ASSIGN(const ValueId both, bounded(c, low, OpCode::min, 2, "max"));
+  return both == x ? c.give(0, c.op(OpCode::identity, {x})) : c.give(0, both);
+}
+
+template <OpCode code>
+Status softmax(NodeContext& c) {
+  QUARTET_ASSIGN(const ValueId x, c.in(0));
+  QUARTET_ASSIGN(const int64_t axis, c.axis(c.attr_int("axis", -1), c.type(x).rank()));
+  return c.give(0, c.op(code, {x}, {{AttrKey::axis, axis}}));
+}
+
+// Before version 13 the axes from `axis` on count as one.
+template <OpCode code>
+Status flat_softmax(NodeContext& c) {
+  QUARTET_ASSIGN(const ValueId x, c.in(0));
+  const graph::Shape shape = c.type(x).shape;
+  if (shape.empty()) return Status(Code::invalid_argument, "the operand has rank 0");
+  QUARTET_ASSIGN(const int64_t axis, c.axis(c.attr_int("axis", 1), shape.size()));
+  if (static_cast<size_t>(axis) + 1 == shape.size()) return c.give(0, c.op(code, {x}, {{AttrKey::axis, axis}}));
+  IntExpr outer = 1, inner = 1;
+  for (size_t d = 0; d < shape.size(); ++d) (d < static_cast<size_t>(axis) ? outer : inner) *= shape[d];
+  QUARTET_ASSIGN(const ValueId flat, c.reshape(x, {outer, inner}));
+  QUARTET_ASSIGN(const ValueId y, c.op(code, {flat}, {{AttrKey::axis, int64_t{1}}}));
+  return c.give(0, c.reshape(y, shape));
+}
+
+constexpr OpRow kRows[] = {
+    {"Celu", 12, INT64_MAX, celu},
+    {"Clip", 6, INT64_MAX, clip},
+    {"Elu", 6, INT64_MAX, elu},
+    {"Gelu", 20, INT64_MAX, gelu},
+    {"HardSigmoid", 6, INT64_MAX, hard_sigmoid},
+    {"HardSwish", 14, INT64_MAX, hard_swish},
+    {"LeakyRelu", 6, INT64_MAX, leaky_relu},
+    {"LogSoftmax", 1, 13, flat_softmax<OpCode::log_softmax>},
+    {"LogSoftmax", 13, INT64_MAX, softmax<OpCode::log_softmax>},
+    {"PRelu", 7, INT64_MAX, prelu},
+    {"Relu", 1, INT64_MAX, unary<OpCode::relu>},
+    {"Selu", 6, INT64_MAX, selu},
+    {"Sigmoid", 1, INT64_MAX, unary<OpCode::sigmoid>},
+    {"Softmax", 1, 13, flat_softmax<OpCode::softmax>},
+    {"Softmax", 13, INT64_MAX, softmax<OpCode::softmax>},
+    {"Softplus", 1, INT64_MAX, softplus},
+    {"Softsign", 1, INT64_MAX, softsign},
+    {"Tanh", 1, INT64_MAX, unary<OpCode::tanh>},
+    {"ThresholdedRelu", 10, INT64_MAX, thresholded_relu},
+};
+
+}  // namespace
+
+std::span<const OpRow> activation_ops() { return kRows; }
+
+}  // namespace quartet::import::onnx

@@ -1,0 +1,80 @@
+// Reductions over axes.
+#include <algorithm>
+
+#include "import/onnx/node.h"
+
+namespace quartet::import::onnx {
+
+namespace {
+
+// The axes to reduce, ascending; nothing when the operand is to pass unchanged.
+Result<std::optional<std::vector<int64_t>>> axes_of(NodeContext& c, size_t rank, bool from_input) {
+  std::optional<std::vector<int64_t>> given = c.attr_ints("axes");
+  if (from_input && c.has(1)) {
+    QUARTET_ASSIGN(given, c.numbers(1, "axes"));
+  }
+  std::vector<int64_t> axes;
+  if (!given || given->empty()) {
+    if (c.attr_int("noop_with_empty_axes", 0) != 0) return std::optional<std::vector<int64_t>>();
+    for (size_t d = 0; d < rank; ++d) axes.push_back(static_cast<int64_t>(d));
+    return std::optional(axes);
+  }
+  for (const int64_t value : *given) {
+    QUARTET_ASSIGN(const int64_t axis, c.axis(value, rank));
+    axes.push_back(axis);
+  }
+  std::sort(axes.begin(), axes.end());
+  if (std::adjacent_find(axes.begin(), axes.end()) != axes.end())
+    return Status(Code::invalid_argument, "an axis is given twice");
+  return std::optional(axes);
+}
+
+template <OpCode code, bool from_input>
+Status reduce(NodeContext& c) {
+  QUARTET_ASSIGN(const ValueId x, c.in(0));
+  QUARTET_ASSIGN(const auto axes, axes_of(c, c.type(x).rank(), from_input));
+  if (!axes) return c.give(0, c.op(OpCode::identity, {x}));
+  return c.give(
+      0, c.op(code, {x}, {{AttrKey::axes, *axes}, {AttrKey::keepdims, int64_t{c.attr_int("keepdims", 1) != 0}}}));
+}
+
+template <OpCode code>
+Status arg(NodeContext& c) {
+  QUARTET_ASSIGN(const ValueId x, c.in(0));
+  QUARTET_ASSIGN(const int64_t axis, c.axis(c.attr_int("axis", 0), c.type(x).rank()));
+  return c.give(0, c.op(code, {x},
+                        {{AttrKey::axis, axis},
+                         {AttrKey::keepdims, int64_t{c.attr_int("keepdims", 1) != 0}},
+                         {AttrKey::select_last_index, int64_t{c.attr_int("select_last_index", 0) != 0}}}));
+}
+
+constexpr OpRow kRows[] = {
+    {"ArgMax", 1, INT64_MAX, arg<OpCode::argmax>},
+    {"ArgMin", 1, INT64_MAX, arg<OpCode::argmin>},
+    {"ReduceL1", 1, 18, reduce<OpCode::reduce_l1, false>},
+    {"ReduceL1", 18, INT64_MAX, reduce<OpCode::reduce_l1, true>},
+    {"ReduceL2", 1, 18, reduce<OpCode::reduce_l2, false>},
+    {"ReduceL2", 18, INT64_MAX, reduce<OpCode::reduce_l2, true>},
+    {"ReduceLogSum", 1, 18, reduce<OpCode::reduce_log_sum, false>},
+    {"ReduceLogSum", 18, INT64_MAX, reduce<OpCode::reduce_log_sum, true>},
+    {"ReduceLogSumExp", 1, 18, reduce<OpCode::reduce_log_sum_exp, false>},
+    {"ReduceLogSumExp", 18, INT64_MAX, reduce<OpCode::reduce_log_sum_exp, true>},
+    {"ReduceMax", 1, 18, reduce<OpCode::reduce_max, false>},
+    {"ReduceMax", 18, INT64_MAX, reduce<OpCode::reduce_max, true>},
+    {"ReduceMean", 1, 18, reduce<OpCode::reduce_mean, false>},
+    {"ReduceMean", 18, INT64_MAX, reduce<OpCode::reduce_mean, true>},
+    {"ReduceMin", 1, 18, reduce<OpCode::reduce_min, false>},
+    {"ReduceMin", 18, INT64_MAX, reduce<OpCode::reduce_min, true>},
+    {"ReduceProd", 1, 18, reduce<OpCode::reduce_prod, false>},
+    {"ReduceProd", 18, INT64_MAX, reduce<OpCode::reduce_prod, true>},
+    {"ReduceSum", 1, 13, reduce<OpCode::reduce_sum, false>},
+    {"ReduceSum", 13, INT64_MAX, reduce<OpCode::reduce_sum, true>},
+    {"ReduceSumSquare", 1, 18, reduce<OpCode::reduce_sum_square, false>},
+    {"ReduceSumSquare", 18, INT64_MAX, reduce<OpCode::reduce_sum_square, true>},
+};
+
+}  // namespace
+
+std::span<const OpRow> reduce_ops() { return kRows; }
+
+}  // namespace quartet::import::onnx

@@ -1,0 +1,196 @@
+// Shapes: views, joining, looking up, and what a shape is.
+#include <algorithm>
+
+#include "graph/infer.h"
+#include "import/onnx/node.h"
+
+namespace quartet::import::onnx {
+
+namespace {
+
+// 0 copies the operand's dim (unless allowzero), -1 takes what is left.
+Status reshape(NodeContext& c) {
+  QUARTET_ASSIGN(const ValueId x, c.in(0));
+  QUARTET_ASSIGN(const KnownInts wanted, c.ints(1, "the shape"));
+  const graph::Shape from = c.type(x).shape;
+  const bool zero_copies = c.attr_int("allowzero", 0) == 0;
+  graph::Shape shape;
+  IntExpr known = 1;
+  size_t open = SIZE_MAX;
+  for (size_t d = 0; d < wanted.values.size(); ++d) {
+    IntExpr dim = wanted.values[d];
+    if (dim.is(0) && zero_copies) {
+      if (d >= from.size())
+        return make_error(Code::invalid_argument, "dim %zu is copied from an axis that is not there", d);
+      dim = from[d];
+    }
+    if (dim.is(-1)) {
+      if (open != SIZE_MAX) return Status(Code::invalid_argument, "two dims are -1");
+      open = d;
+      shape.emplace_back(1);
+      continue;
+    }
+    known = known * dim;
+    shape.push_back(std::move(dim));
+  }
+  if (open != SIZE_MAX) {
+    IntExpr all = 1;
+    for (const IntExpr& dim : from) all = all * dim;
+    shape[open] = known.is(0) ? IntExpr(0) : c.simple(floor_div(all, known));
+  }
+  return c.give(0, c.reshape(x, std::move(shape)));
+}
+
+Status flatten(NodeContext& c) {
+  QUARTET_ASSIGN(const ValueId x, c.in(0));
+  const graph::Shape shape = c.type(x).shape;
+  int64_t axis = c.attr_int("axis", 1);
+  if (axis != static_cast<int64_t>(shape.size())) {
+    QUARTET_ASSIGN(axis, c.axis(axis, shape.size()));
+  }
+  IntExpr outer = 1, inner = 1;
+  for (size_t d = 0; d < shape.size(); ++d) (d < static_cast<size_t>(axis) ? outer : inner) *= shape[d];
+  return c.give(0, c.reshape(x, {outer, inner}));
+}
+
+// The axes of Squeeze and Unsqueeze, ascending, from an attribute or (from version 13) an input.
+Result<std::optional<std::vector<int64_t>>> axes_of(NodeContext& c, size_t rank) {
+  std::optional<std::vector<int64_t>> given = c.attr_ints("axes");
+  if (c.version() >= 13 && c.has(1)) {
+    QUARTET_ASSIGN(given, c.numbers(1, "axes"));
+  }
+  if (!given) return std::optional<std::vector<int64_t>>();
+  for (int64_t& value : *given) {
+    QUARTET_ASSIGN(value, c.axis(value, rank));
+  }
+  std::sort(given->begin(), given->end());
+  return given;
+}
+
+Status squeeze(NodeContext& c) {
+  QUARTET_ASSIGN(const ValueId x, c.in(0));
+  const graph::Shape from = c.type(x).shape;
+  QUARTET_ASSIGN(const auto axes, axes_of(c, from.size()));
+  graph::Shape shape;
+  for (size_t d = 0; d < from.size(); ++d) {
+    const bool named = axes && std::binary_search(axes->begin(), axes->end(), static_cast<int64_t>(d));
+    if (named && !from[d].is(1)) return make_error(Code::invalid_argument, "axis %zu does not have extent 1", d);
+    if (!axes && !from[d].is_constant())
+      return make_error(Code::unsupported, "without axes the dims must be numbers, axis %zu is symbolic", d);
+    if (!(axes ? named : from[d].is(1))) shape.push_back(from[d]);
+  }
+  return c.give(0, c.reshape(x, std::move(shape)));
+}
+
+Status unsqueeze(NodeContext& c) {
+  QUARTET_ASSIGN(const ValueId x, c.in(0));
+  graph::Shape shape = c.type(x).shape;
+  size_t count = c.attr_ints("axes") ? c.attr_ints("axes")->size() : 0;
+  if (c.version() >= 13) {
+    QUARTET_ASSIGN(const auto given, c.numbers(1, "axes"));
+    count = given.size();
+  }
+  QUARTET_ASSIGN(const auto axes, axes_of(c, shape.size() + count));
+  if (!axes) return Status(Code::invalid_argument, "no axes are given");
+  if (std::adjacent_find(axes->begin(), axes->end()) != axes->end())
+    return Status(Code::invalid_argument, "an axis is given twice");
+  for (const int64_t axis : *axes) shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(axis), IntExpr(1));
+  return c.give(0, c.reshape(x, std::move(shape)));
+}
+
+Status transpose(NodeContext& c) {
+  QUARTET_ASSIGN(const ValueId x, c.in(0));
+  std::vector<int64_t> perm;
+  for (size_t d = c.type(x).rank(); d-- > 0;) perm.push_back(static_cast<int64_t>(d));
+  if (auto given = c.attr_ints("perm")) perm = *std::move(given);
+  return c.give(0, c.op(OpCode::transpose, {x}, {{AttrKey::perm, std::move(perm)}}));
+}
+
+Status expand(NodeContext& c) {
+  QUARTET_ASSIGN(const ValueId x, c.in(0));
+  QUARTET_ASSIGN(const KnownInts wanted, c.ints(1, "the shape"));
+  QUARTET_ASSIGN(const graph::Shape shape, graph::broadcast(c.type(x).shape, wanted.values, c.builder().dims()));
+  return c.give(0, c.op(OpCode::expand, {x}, {{AttrKey::shape, shape}}));
+}
+
+// Each axis [d] becomes [1, d], is broadcast to [repeat, d] and merged again.
+Status tile(NodeContext& c) {
+  QUARTET_ASSIGN(const ValueId x, c.in(0));
+  QUARTET_ASSIGN(const KnownInts repeats, c.ints(1, "the repeats"));
+  const graph::Shape from = c.type(x).shape;
+  if (repeats.values.size() != from.size())
+    return make_error(Code::invalid_argument, "%zu repeats for rank %zu", repeats.values.size(), from.size());
+  graph::Shape split, wide, merged;
+  for (size_t d = 0; d < from.size(); ++d) {
+    split.insert(split.end(), {IntExpr(1), from[d]});
+    wide.insert(wide.end(), {repeats.values[d], from[d]});
+    merged.push_back(repeats.values[d] * from[d]);
+  }
+  QUARTET_ASSIGN(const ValueId parted, c.reshape(x, split));
+  QUARTET_ASSIGN(const ValueId repeated, c.op(OpCode::expand, {parted}, {{AttrKey::shape, wide}}));
+  return c.give(0, c.reshape(repeated, merged));
+}
+
+Status concat(NodeContext& c) {
+  QUARTET_ASSIGN(std::vector<ValueId> operands, c.all());
+  QUARTET_ASSIGN(const int64_t axis, c.axis(c.attr_int("axis", 1), c.type(operands[0]).rank()));
+  if (operands.size() == 1) return c.give(0, c.op(OpCode::identity, {operands[0]}));
+  return c.give(0, c.op(OpCode::concat, std::move(operands), {{AttrKey::axis, axis}}));
+}
+
+Status gather(NodeContext& c) {
+  QUARTET_ASSIGN(const ValueId x, c.in(0));
+  QUARTET_ASSIGN(const ValueId indices, c.in(1));
+  QUARTET_ASSIGN(const int64_t axis, c.axis(c.attr_int("axis", 0), c.type(x).rank()));
+  return c.give(0, c.op(OpCode::gather, {x, indices}, {{AttrKey::axis, axis}}));
+}
+
+Status shape(NodeContext& c) {
+  QUARTET_ASSIGN(const ValueId x, c.in(0));
+  const graph::Shape& dims = c.type(x).shape;
+  const auto rank = static_cast<int64_t>(dims.size());
+  const auto clamp = [&](int64_t at) { return std::clamp<int64_t>(at < 0 ? at + rank : at, 0, rank); };
+  const int64_t begin = clamp(c.attr_int("start", 0)), end = clamp(c.attr_int("end", rank));
+  KnownInts known;
+  for (int64_t d = begin; d < end; ++d) known.values.push_back(dims[static_cast<size_t>(d)]);
+  c.give_ints(0, std::move(known));
+  return {};
+}
+
+Status size(NodeContext& c) {
+  QUARTET_ASSIGN(const ValueId x, c.in(0));
+  c.give_ints(0, {{c.type(x).elements()}, true, DType::i64});
+  return {};
+}
+
+Status identity(NodeContext& c) {
+  QUARTET_ASSIGN(const ValueId x, c.in(0));
+  return c.give(0, c.op(OpCode::identity, {x}));
+}
+
+// When running, dropout passes its operand; the mask says that all was kept.
+Status dropout(NodeContext& c) {
+  if (c.has(2)) {
+    const graph::Constant* training = c.constant(2);
+    if (!training || training->bytes != 1 || training->data[0] != 0) return Status(Code::unsupported, "training mode");
+  }
+  QUARTET_TRY(identity(c));
+  if (c.output_count() < 2) return {};
+  QUARTET_ASSIGN(const ValueId x, c.in(0));
+  QUARTET_ASSIGN(const ValueId kept, c.scalar(DType::boolean, 1.0));
+  return c.give(1, c.op(OpCode::expand, {kept}, {{AttrKey::shape, c.type(x).shape}}));
+}
+
+constexpr OpRow kRows[] = {
+    {"Concat", 4, INT64_MAX, concat},       {"Dropout", 7, INT64_MAX, dropout}, {"Expand", 8, INT64_MAX, expand},
+    {"Flatten", 1, INT64_MAX, flatten},     {"Gather", 1, INT64_MAX, gather},   {"Identity", 1, INT64_MAX, identity},
+    {"Reshape", 5, INT64_MAX, reshape},     {"Shape", 1, INT64_MAX, shape},     {"Size", 1, INT64_MAX, size},
+    {"Squeeze", 1, INT64_MAX, squeeze},     {"Tile", 6, INT64_MAX, tile},       {"Transpose", 1, INT64_MAX, transpose},
+    {"Unsqueeze", 1, INT64_MAX, unsqueeze},
+};
+
+}  // namespace
+
+std::span<const OpRow> shape_ops() { return kRows; }
+
+}  // namespace quartet::import::onnx
