@@ -1,5 +1,7 @@
 #include "tile/build.h"
 
+#include "tile/remap.h"
+
 namespace quartet::tile {
 
 using Kind = BodyNode::Kind;
@@ -89,7 +91,7 @@ int32_t ExprBuilder::read_broadcast(size_t operand) {
   std::vector<IntExpr> index(type.rank());
   for (size_t d = 0; d < type.rank(); ++d) {
     if (type.shape[d].is(1)) continue;
-    if (type.shape[d] != expr.axes[skip + d]) return -1;
+    if (!provably_equal(type.shape[d], expr.axes[skip + d], ranges())) return -1;
     index[d] = axis(skip + d);
   }
   return read(operand, std::move(index));

@@ -67,6 +67,10 @@ std::vector<Run> match(const std::vector<IntExpr>& from, const std::vector<IntEx
 
 }  // namespace
 
+bool provably_equal(const IntExpr& a, const IntExpr& b, const IntExpr::RangeOf& range_of) {
+  return a == b || (a - b).simplify(range_of).is(0);
+}
+
 std::vector<IntExpr> row_major_strides(const std::vector<IntExpr>& shape) {
   std::vector<IntExpr> strides(shape.size(), IntExpr(1));
   for (size_t d = shape.size(); d-- > 1;) strides[d - 1] = strides[d] * shape[d];
@@ -84,7 +88,7 @@ IntExpr linearize(const std::vector<IntExpr>& point, const std::vector<IntExpr>&
 
 std::optional<std::vector<IntExpr>> remap(const std::vector<IntExpr>& point, const std::vector<IntExpr>& from,
                                           const std::vector<IntExpr>& to, const IntExpr::RangeOf& range_of) {
-  if (product(from) != product(to)) return std::nullopt;
+  if (!provably_equal(product(from), product(to), range_of)) return std::nullopt;
   std::vector<IntExpr> result(to.size());
   if (product(to).is(0)) return result;  // no point is ever asked for
   for (const Run& run : match(from, to)) {

@@ -8,6 +8,9 @@
 
 namespace quartet::tile {
 
+// Whether two extents are the same for all values of the dims, as far as can be seen.
+bool provably_equal(const IntExpr& a, const IntExpr& b, const IntExpr::RangeOf& range_of);
+
 // Row-major strides of a shape.
 std::vector<IntExpr> row_major_strides(const std::vector<IntExpr>& shape);
 
