@@ -37,7 +37,7 @@ struct CacheOptions {
   std::string path;                                     // directory, made if missing (0700); empty: memory alone
   uint64_t max_bytes = uint64_t{512} << 20;             // bound of the file; passing it prunes to 80 %
   uint64_t memory_bytes = uint64_t{64} << 20;           // payloads and keys held in memory; 0: none
-  bool read_only = false;                               // use what is there, never change it
+  bool read_only = false;                               // use what is there, change nothing (its lock files apart)
   bool allow_network_fs = false;                        // trust a network file system's locks
   std::function<void(LogLevel, std::string_view)> log;  // may be called from any thread; must not call back
 };

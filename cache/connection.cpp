@@ -109,21 +109,26 @@ int Connection::configure() {
   if (rc == SQLITE_OK) sqlite3_file_control(db_, "main", SQLITE_FCNTL_PERSIST_WAL, &keep_wal);
   if (rc == SQLITE_OK) rc = sqlite3_db_config(db_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
   sqlite3_limit(db_, SQLITE_LIMIT_LENGTH, static_cast<int>(kMaxEntryBytes + 4096));
+  bool fresh = false;
   if (rc == SQLITE_OK && !config_.read_only) {
     const auto info = config_.os->file_info(config_.file);
-    if (info && info->size == 0) rc = execute("PRAGMA page_size=4096; PRAGMA auto_vacuum=INCREMENTAL");
+    fresh = info && info->size == 0;
+    // An empty file has nothing to lose to a power cut; making it durable at once would cost the first run many syncs.
+    if (fresh) rc = execute("PRAGMA synchronous=OFF; PRAGMA page_size=4096; PRAGMA auto_vacuum=INCREMENTAL");
     if (rc == SQLITE_OK) rc = switch_to_wal();
   }
+  if (rc == SQLITE_OK && !fresh) rc = execute("PRAGMA synchronous=NORMAL");
   if (rc == SQLITE_OK)
     rc = execute(
-        "PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=1000; PRAGMA journal_size_limit=67108864;"
+        "PRAGMA wal_autocheckpoint=1000; PRAGMA journal_size_limit=67108864;"
         "PRAGMA cache_size=-8192; PRAGMA mmap_size=0; PRAGMA temp_store=MEMORY; PRAGMA foreign_keys=OFF;"
         "PRAGMA cell_size_check=ON; PRAGMA trusted_schema=OFF; PRAGMA secure_delete=OFF");
   for (const auto [option, value] :
        {std::pair(SQLITE_DBCONFIG_DEFENSIVE, 1), std::pair(SQLITE_DBCONFIG_ENABLE_TRIGGER, 0),
         std::pair(SQLITE_DBCONFIG_ENABLE_VIEW, 0)})
     if (rc == SQLITE_OK) rc = sqlite3_db_config(db_, option, value, nullptr);
-  return rc == SQLITE_OK ? check_or_make_schema() : rc;
+  if (rc == SQLITE_OK) rc = check_or_make_schema();
+  return rc == SQLITE_OK && fresh ? execute("PRAGMA synchronous=NORMAL") : rc;
 }
 
 // Several processes may make one file WAL at once; SQLite then answers "locked" to some at once, busy handler or not.

@@ -149,7 +149,8 @@ void Core::put(std::span<const uint8_t> key, Kind kind, std::string_view env, st
   const EntryId id = id_of(key, kind);
   const auto key_bytes = std::make_shared<const Bytes>(key.begin(), key.end());
   memory_.put(id, key_bytes, payload, cost_us, 0, hour());
-  if (!writer_ || !store_->usable(Side::write)) return;
+  if (!writer_) return;
+  if (!store_->usable(Side::write)) return count(counters_.puts_failed);
   const uint64_t size = key.size() + payload->size();
   if (size > kMaxEntryBytes || size > options_.max_bytes / 2) {
     count(counters_.puts_refused);

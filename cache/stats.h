@@ -20,7 +20,7 @@ namespace quartet::cache {
   X(puts, "calls of put")                                               \
   X(puts_stored, "written to disk")                                     \
   X(puts_known, "already on disk with the same bytes")                  \
-  X(puts_dropped, "queue full or closing")                              \
+  X(puts_dropped, "queue full, closing, or a WAL that cannot shrink")   \
   X(puts_refused, "too large, or the payload was marked bad")           \
   X(puts_failed, "the disk refused")                                    \
   X(evictions, "entries pruned by this process")                        \

@@ -1,11 +1,15 @@
 #include "cache/store.h"
 
+#include <algorithm>
+#include <utility>
+
 namespace quartet::cache {
 namespace {
 
 constexpr size_t kIdleConnections = 4;
 constexpr uint32_t kFailuresInARow = 3;
 constexpr uint64_t kWalBound = uint64_t{64} << 20;
+constexpr uint64_t kWalHardBound = 4 * kWalBound;
 constexpr int64_t kGateWaitNs = int64_t{2000} * 1000000;
 
 size_t at(Side side) { return static_cast<size_t>(side); }
@@ -61,6 +65,7 @@ std::unique_ptr<Connection> Store::open_connection(Side side) {
     switch_off(side, "the lock file of the cache directory cannot be taken");
     return nullptr;
   }
+  if (!config_.read_only) (void)ProcessClaim::ensure_file(*config_.os, place_.file);  // for its mode, should it be gone
   ConnectionConfig config;
   config.os = config_.os;
   config.file = place_.file;
@@ -115,9 +120,9 @@ bool Store::note(Connection& connection, int rc, Side side) {
     off_[at(Side::write)].store(true);
     return false;
   }
+  if (trouble == Trouble::corrupt && repair(connection.device, connection.inode)) return false;
   (*config_.report)(trouble == Trouble::io ? Cause::io : Cause::corrupt, LogLevel::warning, words);
-  const bool repaired = trouble == Trouble::corrupt && repair(connection.device, connection.inode);
-  if (!repaired && failures.fetch_add(1) + 1 >= kFailuresInARow)
+  if (failures.fetch_add(1) + 1 >= kFailuresInARow)
     switch_off(side, format("three errors in a row, the last: %s", sqlite3_errstr(rc)));
   return false;
 }
@@ -181,10 +186,18 @@ bool Store::start_over() {
   return begin_new_file();
 }
 
-void Store::bound_wal(Connection& connection) {
-  const auto wal = config_.os->file_info(place_.file + "-wal");
-  if (wal && wal->size > kWalBound)
-    sqlite3_wal_checkpoint_v2(connection.handle(), "main", SQLITE_CHECKPOINT_RESTART, nullptr, nullptr);
+bool Store::bound_wal(Connection& connection) {
+  const auto size = [this] {
+    const auto wal = config_.os->file_info(place_.file + "-wal");
+    return wal ? wal->size : 0;
+  };
+  if (size() <= kWalBound) return true;
+  // A reader that never ends its transaction, stopped perhaps, keeps the WAL from starting over; it is not worth
+  // waiting for.
+  const int64_t patience = std::exchange(connection.patience_ms, 100);
+  const int rc = sqlite3_wal_checkpoint_v2(connection.handle(), "main", SQLITE_CHECKPOINT_RESTART, nullptr, nullptr);
+  connection.patience_ms = patience;
+  return rc == SQLITE_OK || size() <= kWalHardBound;
 }
 
 void Store::close(bool used_for_writing) {

@@ -65,8 +65,9 @@ class Store {
   // processes that have the old file open go on with it. False when it could not be done.
   bool start_over();
 
-  // Bounds the WAL: restarts it when it has passed 64 MiB. For the background thread.
-  void bound_wal(Connection& connection);
+  // Bounds the WAL: has it start over from the front when it has passed 64 MiB. False while that cannot be done and it
+  // has passed 256 MiB: nothing should be written then. For the background thread.
+  bool bound_wal(Connection& connection);
   // Empties the WAL into the file and closes every connection but loans. `used_for_writing`: whether there is reason
   // to.
   void close(bool used_for_writing);

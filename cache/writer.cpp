@@ -211,6 +211,7 @@ void Writer::do_job(Job& job) {
 }
 
 void Writer::do_put(Connection& connection, const NewEntry& entry) {
+  if (!config_.store->bound_wal(connection)) return count(config_.counters->puts_dropped);
   const int64_t hour = hour_of(*config_.os);
   Written written = Written::stored;
   int64_t row = 0;
@@ -225,7 +226,6 @@ void Writer::do_put(Connection& connection, const NewEntry& entry) {
   }
   count(written == Written::stored ? config_.counters->puts_stored : config_.counters->puts_known);
   config_.on_change({entry.index, entry.kind}, row, hour);
-  config_.store->bound_wal(connection);
   if (written == Written::stored) keep_bound(connection);
 }
 
@@ -242,7 +242,7 @@ void Writer::keep_bound(Connection& connection) {
     const StatDelta delta{"evictions", removed};
     config_.store->note(connection, write_stamps(connection, {}, 0, std::span(&delta, 1)), Side::write);
   }
-  config_.store->bound_wal(connection);
+  (void)config_.store->bound_wal(connection);
 }
 
 void Writer::renew_leases() {

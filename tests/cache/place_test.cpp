@@ -306,6 +306,37 @@ TEST_F(PlaceTest, AChildForkedWhileNoCacheIsOpenHasTheDisk) {
             0);
 }
 
+TEST_F(PlaceTest, ADirectoryRemovedUnderAnOpenCacheIsNoError) {
+  auto cache = open(scratch_.cache());
+  put(*cache, 1);
+  ASSERT_TRUE(cache->flush(5000));
+  fs::remove_all(scratch_.cache());
+  put(*cache, 2);
+  EXPECT_TRUE(cache->flush(5000));
+  EXPECT_TRUE(holds(*cache, 2));
+  (void)cache->verify();
+  (void)cache->clear();
+  put(*cache, 3);
+  EXPECT_TRUE(holds(*cache, 3));
+  cache = open(scratch_.cache());
+  EXPECT_TRUE(cache->stats().disk_on) << "the next one makes it anew";
+}
+
+TEST_F(PlaceTest, AFileRemovedUnderAnOpenCacheIsMadeAnewForItsOwnerAlone) {
+  auto cache = open(scratch_.cache());
+  put(*cache, 1);
+  ASSERT_TRUE(cache->flush(5000));
+  for (const char* suffix : {"", "-wal", "-shm"}) fs::remove(scratch_.database() + suffix);
+  auto other = open(scratch_.cache());
+  put(*other, 2);
+  ASSERT_TRUE(other->flush(5000));
+  cache.reset();
+  EXPECT_TRUE(holds(*other, 2));
+  EXPECT_TRUE(other->verify()->file_sound);
+  EXPECT_EQ(real_os().file_info(scratch_.database())->mode, 0600u);
+  EXPECT_TRUE(fs::exists(scratch_.database() + "-wal")) << "closing the old file removes nothing of the new one";
+}
+
 TEST_F(PlaceTest, ClockJumpsDoNoHarm) {
   FaultyOs os;
   constexpr int64_t kDay = int64_t{86400} * 1000000000;
