@@ -45,12 +45,14 @@ class Assembler {
   void describe() {
     for (const graph::DimSymbol& symbol : tiles_.symbols) program_.dims.push_back({symbol.name, symbol.lower});
     const graph::Function& main = graph_.main();
-    const auto describe_value = [&](graph::ValueId id) {
-      const graph::Value& value = main.values[static_cast<size_t>(id)];
-      return program::TensorInfo{value.name, value.type.dtype, value.type.shape};
+    const auto describe_value = [&](graph::ValueId id, const std::string& name) {
+      const graph::TensorType& type = main.values[static_cast<size_t>(id)].type;
+      return program::TensorInfo{name, type.dtype, type.shape};
     };
-    for (const graph::ValueId id : main.body.arguments) program_.inputs.push_back(describe_value(id));
-    for (const graph::ValueId id : main.body.results) program_.outputs.push_back(describe_value(id));
+    for (const graph::ValueId id : main.body.arguments)
+      program_.inputs.push_back(describe_value(id, main.values[static_cast<size_t>(id)].name));
+    for (size_t i = 0; i < main.body.results.size(); ++i)
+      program_.outputs.push_back(describe_value(main.body.results[i], main.output_names[i]));
   }
 
   BufferRef constant(int32_t number) {

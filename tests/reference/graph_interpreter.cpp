@@ -232,9 +232,10 @@ Result<Exposed> expose(const graph::Graph& graph) {
       if (op.results.size() > 1) text += ", result " + std::to_string(r);
       result.values.push_back(std::move(text));
       outputs.push_back(op.results[r]);
-      main.values[static_cast<size_t>(op.results[r])].name = "value_" + std::to_string(outputs.size() - 1);
     }
   }
+  main.output_names.clear();
+  for (size_t i = 0; i < outputs.size(); ++i) main.output_names.push_back("value_" + std::to_string(i));
   main.body.results = std::move(outputs);
   QUARTET_TRY(graph::verify(*exposed));
   result.graph = std::move(exposed);
