@@ -4,27 +4,30 @@
 
 namespace quartet::runtime {
 
-Status check_memory(const void* data, uint64_t given, uint64_t needed, DType dtype, const std::string& who) {
+std::string TensorPlace::name() const { return output ? output_name(program, index) : input_name(program, index); }
+
+Status check_memory(const void* data, uint64_t given, uint64_t needed, const TensorPlace& place) {
+  const auto refuse = [&](const std::string& reason) {
+    return Status(Code::invalid_argument, place.name() + ": " + reason);
+  };
+  const size_t element = size_of(place.dtype());
   if (needed == 0) return {};
-  if (data == nullptr)
-    return {Code::invalid_argument,
-            who + ": the pointer is null, but its shape needs " + std::to_string(needed) + " bytes"};
+  if (data == nullptr) return refuse("the pointer is null, but its shape needs " + std::to_string(needed) + " bytes");
   if (given < needed)
-    return {Code::invalid_argument,
-            who + ": " + std::to_string(given) + " bytes are given, its shape needs " + std::to_string(needed)};
-  if (reinterpret_cast<uintptr_t>(data) % size_of(dtype) != 0)
-    return {Code::invalid_argument, who + ": the pointer is not aligned to " + std::to_string(size_of(dtype)) +
-                                        " bytes, the size of " + dtype_name(dtype)};
+    return refuse(std::to_string(given) + " bytes are given, its shape needs " + std::to_string(needed));
+  if (reinterpret_cast<uintptr_t>(data) % element != 0)
+    return refuse("the pointer is not aligned to " + std::to_string(element) + " bytes, the size of " +
+                  dtype_name(place.dtype()));
   return {};
 }
 
-Status check_shape(std::span<const int64_t> expected, std::span<const int64_t> given, const std::string& who) {
+Status check_shape(std::span<const int64_t> expected, std::span<const int64_t> given, const TensorPlace& place) {
   if (given.size() != expected.size())
-    return {Code::invalid_argument,
-            who + ": expected " + std::to_string(expected.size()) + " axes, given " + std::to_string(given.size())};
+    return {Code::invalid_argument, place.name() + ": expected " + std::to_string(expected.size()) + " axes, given " +
+                                        std::to_string(given.size())};
   for (size_t axis = 0; axis < given.size(); ++axis)
     if (given[axis] != expected[axis])
-      return {Code::invalid_argument, who + ", axis " + std::to_string(axis) + ": expected " +
+      return {Code::invalid_argument, place.name() + ", axis " + std::to_string(axis) + ": expected " +
                                           std::to_string(expected[axis]) + ", given " + std::to_string(given[axis])};
   return {};
 }

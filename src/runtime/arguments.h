@@ -11,9 +11,18 @@
 
 namespace quartet::runtime {
 
-// Enough bytes, a pointer unless zero are needed, aligned to the element. `who` names the tensor.
-Status check_memory(const void* data, uint64_t given, uint64_t needed, DType dtype, const std::string& who);
-Status check_shape(std::span<const int64_t> expected, std::span<const int64_t> given, const std::string& who);
+// An input or output of a program. Its words are only put together for an error.
+struct TensorPlace {
+  const program::Program& program;
+  bool output;
+  size_t index;
+  std::string name() const;
+  DType dtype() const { return (output ? program.outputs : program.inputs)[index].dtype; }
+};
+
+// Enough bytes, a pointer unless zero are needed, aligned to the element.
+Status check_memory(const void* data, uint64_t given, uint64_t needed, const TensorPlace& place);
+Status check_shape(std::span<const int64_t> expected, std::span<const int64_t> given, const TensorPlace& place);
 Status check_workspace(const void* data, uint64_t given, uint64_t needed);
 
 // A stretch of memory that a run reads or writes.

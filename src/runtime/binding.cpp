@@ -34,6 +34,12 @@ struct Binding::State {
   std::vector<std::span<const int64_t>> shapes;
   std::vector<int64_t> dims;
   std::vector<Stretch> read, written;
+
+  Status prepare(const LoadedProgram& program);
+  Status renew_frame(const LoadedProgram& program);
+  Status place_inputs(const LoadedProgram& program);
+  Status place_outputs(const LoadedProgram& program);
+  Status place_workspace(const LoadedProgram& program);
 };
 
 Binding::Binding(std::shared_ptr<const LoadedProgram> program, Options options)
@@ -119,62 +125,72 @@ Result<uint64_t> Binding::workspace_bytes() const {
   return layout.total;
 }
 
-namespace {
-
-// A frame for the dims at hand; the one there is if they are the same.
-Status renew_frame(const LoadedProgram& program, std::span<const int64_t> dims, const Binding::Options& options,
-                   std::unique_ptr<Frame>& frame) {
+// A frame for the shapes at hand; the one there is if the dims are the same.
+Status Binding::State::renew_frame(const LoadedProgram& program) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].set) return {Code::failed_precondition, input_name(program.program(), i) + " is not set"};
+    shapes[i] = inputs[i].shape;
+  }
+  QUARTET_TRY(bind_dims(program.program(), shapes, dims));
   if (frame != nullptr && std::ranges::equal(frame->dims(), dims)) return {};
   QUARTET_ASSIGN(frame, Frame::make(program, Frame::List::stages, dims, options.vEUs));
   if (options.pool != nullptr && options.vEUs > 1) options.pool->start();
   return {};
 }
 
-}  // namespace
+Status Binding::State::place_inputs(const LoadedProgram& program) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const uint64_t needed = frame->input_bytes(i);
+    QUARTET_TRY(check_memory(inputs[i].data, inputs[i].bytes, needed, {program.program(), false, i}));
+    read[i] = stretch(inputs[i].data, needed);
+    frame->set_input(i, inputs[i].data);
+  }
+  return {};
+}
 
-Status Binding::prepare() {
-  State& s = *state_;
-  if (s.ready) return {};
-  const program::Program& p = program_->program();
-  for (size_t i = 0; i < s.inputs.size(); ++i) {
-    if (!s.inputs[i].set) return Status(Code::failed_precondition, input_name(p, i) + " is not set").with_stage("run");
-    s.shapes[i] = s.inputs[i].shape;
-  }
-  QUARTET_TRY(bind_dims(p, s.shapes, s.dims).with_stage("run"));
-  QUARTET_TRY(renew_frame(*program_, s.dims, s.options, s.frame));
-  Frame& frame = *s.frame;
-  for (size_t i = 0; i < s.inputs.size(); ++i) {
-    const uint64_t needed = frame.input_bytes(i);
-    QUARTET_TRY(check_memory(s.inputs[i].data, s.inputs[i].bytes, needed, p.inputs[i].dtype, input_name(p, i))
-                    .with_stage("run"));
-    s.read[i] = stretch(s.inputs[i].data, needed);
-    frame.set_input(i, s.inputs[i].data);
-  }
-  for (size_t i = 0; i < s.outputs.size(); ++i) {
-    State::Output& output = s.outputs[i];
-    const Extents& extents = frame.output(i);
+Status Binding::State::place_outputs(const LoadedProgram& program) {
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    Output& output = outputs[i];
+    const Extents& extents = frame->output(i);
     if (!output.set && output.own.size() < extents.bytes) {
       output.own = Block();
-      QUARTET_ASSIGN(output.own, Block::allocate(program_->allocator(), extents.bytes, "an output of a binding"));
+      QUARTET_ASSIGN(output.own, Block::allocate(program.allocator(), extents.bytes, "an output of a binding"));
     }
     void* const data = output.set ? output.data : output.own.data();
     const uint64_t given = output.set ? output.bytes : output.own.size();
-    if (output.shape) QUARTET_TRY(check_shape(extents.shape, *output.shape, output_name(p, i)).with_stage("run"));
-    QUARTET_TRY(check_memory(data, given, extents.bytes, p.outputs[i].dtype, output_name(p, i)).with_stage("run"));
-    s.written[i] = stretch(data, extents.bytes);
-    frame.set_output(i, data);
+    if (output.shape) QUARTET_TRY(check_shape(extents.shape, *output.shape, {program.program(), true, i}));
+    QUARTET_TRY(check_memory(data, given, extents.bytes, {program.program(), true, i}));
+    written[i] = stretch(data, extents.bytes);
+    frame->set_output(i, data);
   }
-  if (s.workspace != nullptr) {
-    QUARTET_TRY(check_workspace(s.workspace, s.workspace_bytes, frame.workspace_bytes()).with_stage("run"));
-  } else if (s.own_workspace.size() < frame.workspace_bytes()) {
-    s.own_workspace = Block();
-    QUARTET_ASSIGN(s.own_workspace,
-                   Block::allocate(program_->allocator(), frame.workspace_bytes(), "the workspace of a binding"));
+  return {};
+}
+
+Status Binding::State::place_workspace(const LoadedProgram& program) {
+  const uint64_t needed = frame->workspace_bytes();
+  if (workspace != nullptr) {
+    QUARTET_TRY(check_workspace(workspace, workspace_bytes, needed));
+  } else if (own_workspace.size() < needed) {
+    own_workspace = Block();
+    QUARTET_ASSIGN(own_workspace, Block::allocate(program.allocator(), needed, "the workspace of a binding"));
   }
-  frame.set_workspace(s.workspace != nullptr ? s.workspace : s.own_workspace.data());
-  const Stretch lent = s.workspace != nullptr ? stretch(s.workspace, frame.workspace_bytes()) : Stretch();
-  QUARTET_TRY(check_overlaps(p, s.read, s.written, lent).with_stage("run"));
-  s.ready = true;
+  frame->set_workspace(workspace != nullptr ? workspace : own_workspace.data());
+  return {};
+}
+
+Status Binding::State::prepare(const LoadedProgram& program) {
+  QUARTET_TRY(renew_frame(program));
+  QUARTET_TRY(place_inputs(program));
+  QUARTET_TRY(place_outputs(program));
+  QUARTET_TRY(place_workspace(program));
+  const Stretch lent = workspace != nullptr ? stretch(workspace, frame->workspace_bytes()) : Stretch();
+  return check_overlaps(program.program(), read, written, lent);
+}
+
+Status Binding::prepare() {
+  if (state_->ready) return {};
+  QUARTET_TRY(state_->prepare(*program_).with_stage("run"));
+  state_->ready = true;
   return {};
 }
 

@@ -15,14 +15,14 @@ Status set_arguments(const LoadedProgram& program, Frame& frame, std::span<const
   std::vector<Stretch> read, written;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const uint64_t needed = frame.input_bytes(i);
-    QUARTET_TRY(check_memory(inputs[i].data, inputs[i].bytes, needed, p.inputs[i].dtype, input_name(p, i)));
+    QUARTET_TRY(check_memory(inputs[i].data, inputs[i].bytes, needed, {p, false, i}));
     read.push_back(stretch(inputs[i].data, needed));
     frame.set_input(i, inputs[i].data);
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Extents& extents = frame.output(i);
-    if (outputs[i].shape) QUARTET_TRY(check_shape(extents.shape, *outputs[i].shape, output_name(p, i)));
-    QUARTET_TRY(check_memory(outputs[i].data, outputs[i].bytes, extents.bytes, p.outputs[i].dtype, output_name(p, i)));
+    if (outputs[i].shape) QUARTET_TRY(check_shape(extents.shape, *outputs[i].shape, {p, true, i}));
+    QUARTET_TRY(check_memory(outputs[i].data, outputs[i].bytes, extents.bytes, {p, true, i}));
     written.push_back(stretch(outputs[i].data, extents.bytes));
     frame.set_output(i, outputs[i].data);
   }

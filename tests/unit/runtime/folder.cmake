@@ -1,0 +1,1 @@
+set_tests_properties(unit.runtime PROPERTIES LABELS threads)
