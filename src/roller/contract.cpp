@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "roller/construct.h"
 
@@ -13,6 +14,9 @@ using tile::TensorExpr;
 using tile::TileGraph;
 
 constexpr double kFmaLatency = 4;     // cycles from one multiply-add of a chain to the next
+constexpr double kVectorLoad = 0.15;  // cycles a step that loading a vector of B costs beside all else
+constexpr double kBroadcast = 0.08;   // the same for an element of A
+constexpr double kEvicted = 1.5;      // how much longer a step takes when rows of A push each other out of L1
 constexpr int32_t kMostVectors = 8;   // of a row of the micro-tile
 constexpr int64_t kPagePitch = 2048;  // bytes; from here on, steps along a column leave the page too soon
 constexpr double kCacheShare = 0.75;  // of L2 for the blocks of a task
@@ -51,7 +55,12 @@ class Contract {
       const int32_t most = most_rows(device_, vectors);
       if (most < 1) break;
       const int32_t rows = balanced_rows(most);
-      for (const auto& [task_m, task_n] : task_sizes(rows, vectors)) all.push_back(plan(rows, vectors, task_m, task_n));
+      for (const OperandForm form : forms_of_a(rows)) {
+        a_form_ = form;
+        for (const auto& [task_m, task_n] : task_sizes(rows, vectors)) {
+          all.push_back(plan(rows, vectors, task_m, task_n));
+        }
+      }
     }
     return all;
   }
@@ -151,19 +160,31 @@ class Contract {
       const bool reused = row_tiles >= 8 && l1 != nullptr && source > l1->capacity;
       b_form_ = reused && b_.pitch >= kPagePitch ? OperandForm::packed : OperandForm::in_place;
     }
-    const int64_t panels = ceil_div_i64(n_, 2 * lanes_);
-    const bool conflicts = a_.pitch >= kPagePitch && a_.pitch % kPagePitch == 0 && m_ > 4;
-    if (!a_.linear || (conflicts && panels >= 4)) {
-      const bool possible =
-          fixed(inner_) && product(product(k_, most_rows(device_, 1)), static_cast<int64_t>(bytes_)) <= l2() / 2;
-      if (!possible && !a_.linear) {
-        return make_error(Code::failed_precondition,
-                          "'%s': its left operand is not laid out in rows, and packing it needs a constant, short K",
-                          expr_.name.c_str());
-      }
-      if (possible) a_form_ = OperandForm::packed;
-    }
-    return {};
+    const int64_t least_block = product(product(k_, most_rows(device_, 1)), static_cast<int64_t>(bytes_));
+    a_packable_ = fixed(inner_) && least_block <= l2() / 2;
+    if (a_.linear || a_packable_) return {};
+    return make_error(Code::failed_precondition,
+                      "'%s': its left operand is not laid out in rows, and packing it needs a constant, short K",
+                      expr_.name.c_str());
+  }
+
+  // Whether the rows of a tile, walked side by side, fall on so few sets of L1 that they push each other out: rows a
+  // multiple of a large power of two apart. Half the ways are left to B.
+  bool conflicts(int32_t rows) const {
+    constexpr int64_t kWayBytes = 4096;  // sets times line
+    const MemoryLevel* l1 = device_.level("L1");
+    if (l1 == nullptr || a_.pitch == 0) return false;
+    const int64_t places = kWayBytes / std::gcd(a_.pitch, kWayBytes);
+    const int64_t ways = std::max<int64_t>(1, l1->capacity / kWayBytes);
+    return ceil_div_i64(rows, places) > ways / 2;
+  }
+
+  // How A may reach a tile of so many rows.
+  std::vector<OperandForm> forms_of_a(int32_t rows) const {
+    std::vector<OperandForm> forms;
+    if (a_.linear) forms.push_back(OperandForm::in_place);
+    if (a_packable_ && (!a_.linear || conflicts(rows))) forms.push_back(OperandForm::packed);
+    return forms;
   }
 
   int64_t l2() const {
@@ -219,7 +240,8 @@ class Contract {
   double compute_seconds(int32_t rows, int32_t vectors) const {
     // The last row tile is as high as it must be, so rows count as they are.
     const double full = static_cast<double>(m_) / static_cast<double>(round_up(m_, rows));
-    const double narrow = step_cycles(device_, rows, vectors);
+    const bool evicted = a_form_ == OperandForm::in_place && conflicts(rows);
+    const double narrow = step_cycles(device_, rows, vectors) * (evicted ? kEvicted : 1);
     const double chain = kFmaLatency;
     const double step = std::max(narrow * full, std::min(narrow, chain));
     return tiles(rows, vectors) * (static_cast<double>(k_) * step + tile_overhead(rows, vectors)) / device_.clock_hz;
@@ -259,7 +281,7 @@ class Contract {
     p.l2_bytes = static_cast<double>(outer_points_) * (a_bytes + b_bytes) + static_cast<double>(work_.write_bytes);
     const double compute = compute_seconds(rows, vectors) + packing_seconds(tasks_n);
     const double memory = p.l2_bytes / bandwidth_for(device_, bytes);
-    p.seconds = std::max(compute, memory);
+    p.seconds = overlapped(compute, memory);
     p.wall = wall_time(p.seconds, p.tasks, device_);
     p.reason = reason(p, compute, memory);
     return p;
@@ -302,6 +324,7 @@ class Contract {
   int32_t lanes_ = 1;
   Side a_, b_;
   OperandForm a_form_ = OperandForm::in_place, b_form_ = OperandForm::in_place;
+  bool a_packable_ = false;
 };
 
 }  // namespace
@@ -319,7 +342,8 @@ double step_cycles(const CpuModel& device, int32_t rows, int32_t vectors) {
   const double slots = std::max(1.0, l1 / device.vector_bytes);
   const double loads =
       static_cast<double>(vectors) * device.vector_bytes / l1 + static_cast<double>(rows) / std::max(slots, 2.0);
-  return std::max({products, loads, kFmaLatency});
+  // Loads never hide quite: of tiles with as many products a step the one with fewer loads is faster (measured).
+  return std::max({products, loads, kFmaLatency}) + kVectorLoad * vectors + kBroadcast * rows;
 }
 
 Result<std::vector<Plan>> contract_plans(const TileGraph& graph, const Fused& fused, const CpuModel& device) {

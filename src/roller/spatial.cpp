@@ -54,7 +54,7 @@ class Spatial {
     const int64_t bytes = work_.read_bytes + work_.write_bytes;
     const double compute = cycles / device_.clock_hz,
                  memory = static_cast<double>(bytes) / bandwidth_for(device_, bytes);
-    p.seconds = std::max(compute, memory);
+    p.seconds = overlapped(compute, memory);
     p.flops = static_cast<double>(work_.flops);
     p.dram_bytes = static_cast<double>(bytes);
     cut(p);

@@ -148,6 +148,10 @@ double bandwidth_for(const CpuModel& device, int64_t bytes) {
   return device.levels.back().bandwidth;
 }
 
+double overlapped(double compute, double memory) {
+  return std::max(compute, memory) + 0.15 * std::min(compute, memory);
+}
+
 double wall_time(double seconds, int64_t tasks, const CpuModel& device) {
   tasks = std::max<int64_t>(tasks, 1);
   const int64_t rounds = (tasks + device.cores - 1) / device.cores;

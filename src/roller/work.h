@@ -38,6 +38,9 @@ double vector_cycles(const tile::TileGraph& graph, const tile::Fused& fused, con
 // Bytes a second one core gets from where a working set of that many bytes lives.
 double bandwidth_for(const CpuModel& device, int64_t bytes);
 
+// Time of computing and moving data at once: the longer of the two hides most of the shorter.
+double overlapped(double compute, double memory);
+
 // Time on all cores of `seconds` of work cut into so many equal tasks.
 double wall_time(double seconds, int64_t tasks, const CpuModel& device);
 

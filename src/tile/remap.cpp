@@ -65,6 +65,47 @@ std::vector<Run> match(const std::vector<IntExpr>& from, const std::vector<IntEx
   return runs;
 }
 
+// Functions in an expression, nested ones too.
+size_t functions(const IntExpr& e) {
+  size_t count = 0;
+  for (const IntExpr::Term& term : e.terms()) {
+    for (const IntExpr::Atom& atom : term.factors) {
+      if (atom.func) count += 1 + functions(atom.func->a) + functions(atom.func->b);
+    }
+  }
+  return count;
+}
+
+// b * floor_div(a, b) + floor_mod(a, b) is a: adds what makes such a pair vanish, wherever that leaves less to compute.
+std::optional<IntExpr> recombined_once(const IntExpr& e) {
+  const size_t before = functions(e);
+  for (const IntExpr::Term& term : e.terms()) {
+    for (size_t f = 0; f < term.factors.size(); ++f) {
+      const auto& func = term.factors[f].func;
+      if (!func || func->func != IntExpr::Func::floor_mod) continue;
+      IntExpr scale = term.coefficient;
+      for (size_t other = 0; other < term.factors.size(); ++other) {
+        if (other == f) continue;
+        const IntExpr::Atom& atom = term.factors[other];
+        if (atom.func)
+          scale = IntExpr::invalid();  // a product of functions is left alone
+        else
+          scale *= IntExpr::symbol(atom.symbol);
+      }
+      const IntExpr zero = func->a - func->b * floor_div(func->a, func->b) - floor_mod(func->a, func->b);
+      IntExpr changed = e + scale * zero;
+      if (changed.is_valid() && functions(changed) < before) return changed;
+    }
+  }
+  return std::nullopt;
+}
+
+IntExpr recombined(IntExpr e) {
+  if (functions(e) < 2) return e;
+  while (auto simpler = recombined_once(e)) e = std::move(*simpler);
+  return e;
+}
+
 }  // namespace
 
 bool provably_equal(const IntExpr& a, const IntExpr& b, const IntExpr::RangeOf& range_of) {
@@ -83,7 +124,7 @@ IntExpr linearize(const std::vector<IntExpr>& point, const std::vector<IntExpr>&
   for (size_t d = 0; d < point.size(); ++d) {
     if (!shape[d].is(1)) offset += point[d] * strides[d];
   }
-  return offset;
+  return recombined(std::move(offset));
 }
 
 std::optional<std::vector<IntExpr>> remap(const std::vector<IntExpr>& point, const std::vector<IntExpr>& from,

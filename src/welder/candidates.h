@@ -12,7 +12,7 @@ namespace quartet::welder {
 // A set of anchored nodes with all that making it one kernel decides.
 struct Candidate {
   std::vector<int32_t> anchored;  // ascending
-  Group group;                    // plan and reason included
+  Group group;                    // with its plan; the reason is written at the end
   double cost = 0;                // seconds on the device, the stage's own cost included
 };
 

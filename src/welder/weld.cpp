@@ -1,11 +1,27 @@
-// Topological connecting: every edge of the tile-graph is tried at register level, in order.
+// Connecting: every edge of the tile-graph is tried at register level, the most profitable first.
 #include <algorithm>
+#include <map>
+#include <memory>
 #include <optional>
+#include <queue>
 
 #include "welder/candidates.h"
 
 namespace quartet::welder {
 namespace {
+
+// An edge between two groups: what they would be as one, and what that would save.
+struct Edge {
+  double gain = 0;
+  int32_t source = -1, reader = -1;  // anchored nodes
+  int32_t from = -1, into = -1;      // the groups they are in
+  std::shared_ptr<const Candidate> one;
+  // The greatest gain first; equal ones in topological order.
+  bool operator<(const Edge& other) const {
+    if (gain != other.gain) return gain < other.gain;
+    return reader != other.reader ? reader > other.reader : source > other.source;
+  }
+};
 
 class Welder {
  public:
@@ -14,15 +30,16 @@ class Welder {
 
   Result<std::vector<Group>> run() {
     QUARTET_TRY(start());
-    if (options_.fusion) {
-      for (const int32_t node : graph_.anchored_nodes()) {
-        for (const int32_t source : graph_.sources(node)) connect(source, node);
-      }
-    }
+    if (options_.fusion) connect();
     return in_order();
   }
 
  private:
+  struct Part {
+    Candidate candidate;
+    std::vector<std::string> joined;  // edges that became registers, with what they save
+  };
+
   // Every anchored node as its own group. A view that no plan can read through is written out after all.
   Status start() {
     owner_.assign(graph_.tiles().nodes.size(), -1);
@@ -37,67 +54,103 @@ class Welder {
         // The walk begins again: what was read through the view reads its copy now.
         written_.push_back(views.back());
         graph_.anchor(views.back());
-        groups_.clear();
+        parts_.clear();
         owner_.assign(owner_.size(), -1);
         i = 0;
         continue;
       }
-      const bool written = std::find(written_.begin(), written_.end(), node) != written_.end();
-      alone->group.reason = written ? "a view no plan reads through" : "alone";
-      owner_[static_cast<size_t>(node)] = static_cast<int32_t>(groups_.size());
-      groups_.push_back(std::move(*alone));
+      owner_[static_cast<size_t>(node)] = static_cast<int32_t>(parts_.size());
+      parts_.push_back(Part{std::move(*alone), {}});
       ++i;
     }
     return {};
   }
 
-  Candidate& group_of(int32_t node) { return *groups_[static_cast<size_t>(owner_[static_cast<size_t>(node)])]; }
+  Part& part(int32_t group) { return *parts_[static_cast<size_t>(group)]; }
+  const Part& part(int32_t group) const { return *parts_[static_cast<size_t>(group)]; }
+  int32_t owner(int32_t node) const { return owner_[static_cast<size_t>(node)]; }
   const std::string& name(int32_t node) const { return graph_.tiles().nodes[static_cast<size_t>(node)].expr.name; }
 
-  // Tries the edge between two groups at register level.
-  void connect(int32_t source, int32_t reader) {
-    const int32_t from = owner_[static_cast<size_t>(source)], into = owner_[static_cast<size_t>(reader)];
-    if (from == into) return;
-    Candidate &producer = group_of(source), &consumer = group_of(reader);
-    const std::string edge = "'" + name(source) + "'";
-    if (path_around(from, into)) {
-      consumer.group.reason += "; apart from " + edge + ": another group stands between";
-      return;
+  void connect() {
+    for (const int32_t node : graph_.anchored_nodes()) {
+      for (const int32_t source : graph_.sources(node)) consider(source, node);
     }
+    while (!edges_.empty()) {
+      const Edge edge = edges_.top();
+      edges_.pop();
+      // A group that has grown since has a new number, and its edges were considered anew.
+      if (owner(edge.source) != edge.from || owner(edge.reader) != edge.into) continue;
+      if (path_around(edge.from, edge.into)) {
+        refused_[{edge.source, edge.reader}] = "another group stands between";
+        continue;
+      }
+      merge(edge);
+    }
+  }
+
+  // Puts the edge in the queue if its two groups can be one and gain by it; else says why not.
+  void consider(int32_t source, int32_t reader) {
+    Edge edge;
+    edge.source = source, edge.reader = reader;
+    edge.from = owner(source), edge.into = owner(reader);
+    if (edge.from == edge.into) return;
+    const Candidate &producer = part(edge.from).candidate, &consumer = part(edge.into).candidate;
+    std::string& why = refused_[{source, reader}];
     std::vector<int32_t> both;
     std::merge(producer.anchored.begin(), producer.anchored.end(), consumer.anchored.begin(), consumer.anchored.end(),
                std::back_inserter(both));
-    auto fused = graph_.candidate(std::move(both));
-    if (!fused.ok()) {
-      consumer.group.reason += "; apart from " + edge + ": " + fused.status().message();
+    auto one = graph_.candidate(std::move(both));
+    if (!one.ok()) {
+      why = one.status().message();
       return;
     }
     const double apart = producer.cost + consumer.cost;
-    if (fused->cost >= apart) {
-      consumer.group.reason +=
-          format("; apart from %s: %.2f us in one, %.2f us in two", edge.c_str(), fused->cost * 1e6, apart * 1e6);
+    edge.gain = apart - one->cost;
+    if (edge.gain <= 0) {
+      why = format("%.2f us in one, %.2f us in two", one->cost * 1e6, apart * 1e6);
       return;
     }
-    fused->group.reason = joined(producer.group.reason, consumer.group.reason);
-    fused->group.reason += format("; with %s: saves %.2f us", edge.c_str(), (apart - fused->cost) * 1e6);
-    for (const int32_t node : fused->anchored) owner_[static_cast<size_t>(node)] = into;
-    groups_[static_cast<size_t>(into)] = std::move(*fused);
-    groups_[static_cast<size_t>(from)].reset();
+    edge.one = std::make_shared<const Candidate>(std::move(*one));
+    edges_.push(std::move(edge));
   }
 
-  static std::string joined(const std::string& a, const std::string& b) {
-    if (a == "alone") return b == "alone" ? std::string("one kernel") : b;
-    if (b == "alone") return a;
-    return a + "; " + b;
+  void merge(const Edge& edge) {
+    Part made{*edge.one, std::move(part(edge.from).joined)};
+    auto& other = part(edge.into).joined;
+    made.joined.insert(made.joined.end(), other.begin(), other.end());
+    made.joined.push_back(
+        format("'%s' in '%s' saves %.2f us", name(edge.source).c_str(), name(edge.reader).c_str(), edge.gain * 1e6));
+    parts_[static_cast<size_t>(edge.from)].reset();
+    parts_[static_cast<size_t>(edge.into)].reset();
+    const auto number = static_cast<int32_t>(parts_.size());
+    parts_.push_back(std::move(made));
+    const std::vector<int32_t> nodes = part(number).candidate.anchored;
+    for (const int32_t node : nodes) owner_[static_cast<size_t>(node)] = number;
+    // One edge to every group around stands for all between the two.
+    std::vector<int32_t> seen;
+    const auto fresh = [&](int32_t neighbour) {
+      const int32_t group = owner(neighbour);
+      if (group == number || std::find(seen.begin(), seen.end(), group) != seen.end()) return false;
+      seen.push_back(group);
+      return true;
+    };
+    for (const int32_t node : nodes) {
+      for (const int32_t source : graph_.sources(node)) {
+        if (fresh(source)) consider(source, node);
+      }
+      for (const int32_t reader : graph_.readers(node)) {
+        if (fresh(reader)) consider(node, reader);
+      }
+    }
   }
 
   // Whether group `into` depends on group `from` by way of a third. Groups further on than `into`'s last node cannot.
   bool path_around(int32_t from, int32_t into) const {
-    const int32_t last = groups_[static_cast<size_t>(into)]->anchored.back();
-    std::vector<bool> seen(groups_.size());
+    const int32_t last = part(into).candidate.anchored.back();
+    std::vector<bool> seen(parts_.size());
     std::vector<int32_t> open;
     const auto visit_readers = [&](int32_t group, bool first) {
-      for (const int32_t node : groups_[static_cast<size_t>(group)]->anchored) {
+      for (const int32_t node : part(group).candidate.anchored) {
         for (const int32_t reader : graph_.readers(node)) {
           const int32_t next = owner_[static_cast<size_t>(reader)];
           if (next == group || seen[static_cast<size_t>(next)]) continue;
@@ -105,7 +158,7 @@ class Welder {
             if (!first) return true;
             continue;
           }
-          if (groups_[static_cast<size_t>(next)]->anchored.front() > last) continue;
+          if (part(next).candidate.anchored.front() > last) continue;
           seen[static_cast<size_t>(next)] = true;
           open.push_back(next);
         }
@@ -121,12 +174,32 @@ class Welder {
     return false;
   }
 
+  // What was joined, and for the first edges that come from other groups why they were not.
+  std::string reason(const Part& p) const {
+    constexpr size_t kMostRefusals = 3;
+    const std::vector<int32_t>& nodes = p.candidate.anchored;
+    std::string text;
+    for (const std::string& joined : p.joined) text += (text.empty() ? "" : "; ") + joined;
+    if (text.empty()) {
+      const bool written = std::find(written_.begin(), written_.end(), nodes.front()) != written_.end();
+      text = written ? "a view no plan reads through" : options_.fusion ? "alone" : "alone: fusion is off";
+    }
+    size_t refusals = 0;
+    for (const auto& [edge, why] : refused_) {
+      const bool inside = std::binary_search(nodes.begin(), nodes.end(), edge.first);
+      if (why.empty() || inside || !std::binary_search(nodes.begin(), nodes.end(), edge.second)) continue;
+      if (refusals++ == kMostRefusals) break;
+      text += "; '" + name(edge.first) + "' apart: " + why;
+    }
+    return text;
+  }
+
   // Groups after those they read; of several that are ready the one with the lowest node first.
   Result<std::vector<Group>> in_order() {
-    std::vector<int32_t> waiting(groups_.size());
+    std::vector<int32_t> waiting(parts_.size());
     const auto edges = [&](int32_t group, auto&& visit) {
       std::vector<int32_t> seen;
-      for (const int32_t node : groups_[static_cast<size_t>(group)]->anchored) {
+      for (const int32_t node : part(group).candidate.anchored) {
         for (const int32_t reader : graph_.readers(node)) {
           const int32_t next = owner_[static_cast<size_t>(reader)];
           if (next == group || std::find(seen.begin(), seen.end(), next) != seen.end()) continue;
@@ -136,11 +209,11 @@ class Welder {
       }
     };
     const auto later = [&](int32_t a, int32_t b) {
-      return groups_[static_cast<size_t>(a)]->anchored.front() > groups_[static_cast<size_t>(b)]->anchored.front();
+      return part(a).candidate.anchored.front() > part(b).candidate.anchored.front();
     };
     size_t count = 0;
-    for (size_t g = 0; g < groups_.size(); ++g) {
-      if (!groups_[g]) continue;
+    for (size_t g = 0; g < parts_.size(); ++g) {
+      if (!parts_[g]) continue;
       ++count;
       edges(static_cast<int32_t>(g), [&](int32_t next) { ++waiting[static_cast<size_t>(next)]; });
     }
@@ -149,8 +222,8 @@ class Welder {
       ready.push_back(g);
       std::push_heap(ready.begin(), ready.end(), later);
     };
-    for (size_t g = 0; g < groups_.size(); ++g) {
-      if (groups_[g] && waiting[g] == 0) push(static_cast<int32_t>(g));
+    for (size_t g = 0; g < parts_.size(); ++g) {
+      if (parts_[g] && waiting[g] == 0) push(static_cast<int32_t>(g));
     }
     std::vector<int32_t> order;
     while (!ready.empty()) {
@@ -165,15 +238,20 @@ class Welder {
     if (order.size() != count)
       return make_error(Code::internal, "the groups of the welder depend on each other in a cycle");
     std::vector<Group> result;
-    for (const int32_t g : order) result.push_back(std::move(groups_[static_cast<size_t>(g)]->group));
+    for (const int32_t g : order) {
+      result.push_back(std::move(part(g).candidate.group));
+      result.back().reason = reason(part(g));
+    }
     return result;
   }
 
   Graph graph_;
   Options options_;
-  std::vector<std::optional<Candidate>> groups_;
-  std::vector<int32_t> owner_;    // group of each anchored node
-  std::vector<int32_t> written_;  // views anchored because no plan reads through them
+  std::vector<std::optional<Part>> parts_;  // groups by number; merged ones are gone
+  std::vector<int32_t> owner_;              // group of each anchored node
+  std::priority_queue<Edge> edges_;
+  std::map<std::pair<int32_t, int32_t>, std::string> refused_;  // by source and reader
+  std::vector<int32_t> written_;                                // views anchored because no plan reads through them
 };
 
 }  // namespace
