@@ -105,7 +105,7 @@ TEST_F(ProcessTest, LeasesLetOneCompileAndTheOthersWait) {
       auto cache = Cache::create(options_at(scratch_.cache()));
       for (uint64_t number = 0; number < kKeys; ++number) {
         if (get(*cache, number)) continue;
-        auto lease = cache->acquire_lease(key_of(number), Kind::program, 30000);
+        auto lease = cache->acquire_lease(key_of(number), Kind::program, 5000000);
         if (lease.state() == Lease::State::other) {
           const auto hit = cache->wait(lease);
           if (hit && *hit->payload != payload_of(number)) return 1;
@@ -122,8 +122,7 @@ TEST_F(ProcessTest, LeasesLetOneCompileAndTheOthersWait) {
     }));
   for (const pid_t child : children) EXPECT_EQ(end_of(child), 0);
   const auto compiles = real_os().list_directory(ledger).value().size();
-  EXPECT_GE(compiles, kKeys);
-  EXPECT_LE(compiles, kKeys + 3) << "a loaded machine may let a wait run out";
+  EXPECT_EQ(compiles, kKeys);
   auto cache = Cache::create(options_at(scratch_.cache()));
   for (uint64_t number = 0; number < kKeys; ++number) EXPECT_TRUE(holds(*cache, number));
 }
@@ -165,7 +164,7 @@ TEST_F(LeaseTest, AWaiterGetsWhatTheOwnerPuts) {
   EXPECT_EQ(lease.state(), Lease::State::other);
   EXPECT_EQ(cache->acquire_lease(key_of(2), Kind::program, 5000000).state(), Lease::State::owner);
   std::optional<Hit> hit;
-  EXPECT_LT(timed_wait(*cache, lease, hit), 3000);
+  EXPECT_LT(timed_wait(*cache, lease, hit), 8000);
   ASSERT_TRUE(hit);
   EXPECT_EQ(*hit->payload, payload_of(1));
   EXPECT_EQ(cache->stats().lease_hits, 1u);
@@ -184,7 +183,7 @@ TEST_F(LeaseTest, AnOwnerThatGivesUpFreesItsWaiters) {
   auto cache = Cache::create(options_at(scratch_.cache()));
   const auto lease = cache->acquire_lease(key_of(1), Kind::program, 5000000);
   std::optional<Hit> hit;
-  EXPECT_LT(timed_wait(*cache, lease, hit), 3000);
+  EXPECT_LT(timed_wait(*cache, lease, hit), 8000);
   EXPECT_FALSE(hit);
   EXPECT_EQ(end_of(owner), 0);
 }
@@ -200,7 +199,7 @@ TEST_F(LeaseTest, AKilledOwnerIsNoticedThoughItIsAZombie) {
   ASSERT_EQ(lease.state(), Lease::State::other);
   ASSERT_EQ(::kill(owner, SIGKILL), 0);
   std::optional<Hit> hit;
-  EXPECT_LT(timed_wait(*cache, lease, hit), 1000);
+  EXPECT_LT(timed_wait(*cache, lease, hit), 5000) << "ten seconds are the bound without notice";
   EXPECT_FALSE(hit);
   EXPECT_EQ(cache->acquire_lease(key_of(1), Kind::program, 5000000).state(), Lease::State::owner);
   EXPECT_EQ(end_of(owner), 1000 + SIGKILL);
@@ -219,7 +218,7 @@ TEST_F(LeaseTest, AStoppedOwnerIsWaitedForBoundedly) {
   const int64_t waited = timed_wait(*cache, lease, hit);
   EXPECT_FALSE(hit);
   EXPECT_GE(waited, 400) << "twice the expected cost";
-  EXPECT_LT(waited, 2000);
+  EXPECT_LT(waited, 5000);
   EXPECT_EQ(cache->stats().lease_timeouts, 1u);
   const auto again = cache->acquire_lease(key_of(1), Kind::program, 10000000);
   EXPECT_LT(timed_wait(*cache, again, hit, [] { return true; }), 100) << "a cancelled wait ends at once";
@@ -228,15 +227,17 @@ TEST_F(LeaseTest, AStoppedOwnerIsWaitedForBoundedly) {
 }
 
 TEST_F(LeaseTest, ALivingOwnerKeepsItsLeaseBeyondOneLife) {
-  const pid_t owner = start_owner(10000000, [](Cache&, Lease&) {
-    ::usleep(7500000);  // a lease lives six seconds unless it is renewed
+  const std::string done = scratch_.file("done");
+  const pid_t owner = start_owner(10000000, [&](Cache&, Lease&) {
+    while (::access(done.c_str(), F_OK) != 0) ::usleep(10000);
     return 0;
   });
-  ::usleep(7000000);
+  ::usleep(7000000);  // a lease lives six seconds unless it is renewed
   {
     auto cache = Cache::create(options_at(scratch_.cache()));
     EXPECT_EQ(cache->acquire_lease(key_of(1), Kind::program, 10000000).state(), Lease::State::other);
   }
+  ASSERT_TRUE(real_os().create_file(done, 0600).ok());
   EXPECT_EQ(end_of(owner), 0);
 }
 
@@ -251,7 +252,7 @@ TEST_F(LeaseTest, CheapKernelsAreNotLeasedProgramsAre) {
 
 // Writers and readers that evict, list and lease, killed at any moment and replaced. Afterwards the file is sound, no
 // false byte was ever seen, and neither the file nor its WAL has grown without bound.
-void storm(Scratch& scratch, int seconds, uint64_t& kills, uint64_t& largest_wal) {
+void storm(Scratch& scratch, int kills, uint64_t& largest_wal) {
   const auto work = [&](uint64_t self) {
     std::mt19937_64 random(self);
     for (;;) {
@@ -280,13 +281,11 @@ void storm(Scratch& scratch, int seconds, uint64_t& kills, uint64_t& largest_wal
   uint64_t seed = 0;
   pid_t workers[kWorkers];
   for (pid_t& worker : workers) worker = start_child([&] { return work(++seed); }), ++seed;
-  const int64_t end = real_os().monotonic_ns() + int64_t{seconds} * 1000000000;
-  while (real_os().monotonic_ns() < end) {
+  for (int i = 0; i < kills; ++i) {
     ::usleep(static_cast<useconds_t>(5000 + random() % 60000));
     pid_t& victim = workers[random() % kWorkers];
     ASSERT_EQ(::kill(victim, SIGKILL), 0);
     ASSERT_EQ(end_of(victim), 1000 + SIGKILL) << "3: false bytes, 4: checksum, 5: corrupt file, 6: off";
-    ++kills;
     victim = start_child([&] { return work(1000 + seed); });
     ++seed;
     std::error_code absent;
@@ -301,12 +300,11 @@ void storm(Scratch& scratch, int seconds, uint64_t& kills, uint64_t& largest_wal
 
 class StormTest : public ProcessTest {
  protected:
-  void run(int seconds) {
-    uint64_t kills = 0, largest_wal = 0;
-    storm(scratch_, seconds, kills, largest_wal);
+  void run(int kills) {
+    uint64_t largest_wal = 0;
+    storm(scratch_, kills, largest_wal);
     if (HasFatalFailure()) return;
     expect_sound();
-    EXPECT_GT(kills, static_cast<uint64_t>(seconds) * 8);
     EXPECT_LT(largest_wal, uint64_t{160} << 20);
     EXPECT_LT(fs::file_size(scratch_.database()), uint64_t{40} << 20);
     auto cache = Cache::create(options_at(scratch_.cache()));
@@ -315,15 +313,14 @@ class StormTest : public ProcessTest {
     put(*cache, 10000);
     ASSERT_TRUE(cache->flush(20000));
     EXPECT_TRUE(holds(*cache, 10000));
-    std::printf("%llu kills, largest WAL %.1f MiB, %llu entries\n", static_cast<unsigned long long>(kills),
-                static_cast<double>(largest_wal) / 1048576.0,
+    std::printf("%d kills, largest WAL %.1f MiB, %llu entries\n", kills, static_cast<double>(largest_wal) / 1048576.0,
                 static_cast<unsigned long long>(cache->stats().disk_entries));
   }
 };
 
-TEST_F(StormTest, ShortKillStorm) { run(4); }
-// For the label `long`: as long as it takes to kill many hundred times.
-TEST_F(StormTest, DISABLED_LongKillStorm) { run(60); }
+TEST_F(StormTest, ShortKillStorm) { run(100); }
+// For the label `long`.
+TEST_F(StormTest, DISABLED_LongKillStorm) { run(1500); }
 
 // A reader that is stopped within its transaction keeps the WAL from shrinking. For the label `long`: it takes 300 MB.
 TEST_F(ProcessTest, DISABLED_AStoppedReaderDoesNotGrowTheWalWithoutBound) {
