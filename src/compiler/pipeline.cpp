@@ -34,7 +34,9 @@ struct State {
 };
 
 Status simplify_stage(State& s) {
-  QUARTET_ASSIGN(s.simplified, simplify::simplify(s.request.graph));
+  simplify::Options options;
+  options.flush_denormals = s.request.options.flush_denormals();
+  QUARTET_ASSIGN(s.simplified, simplify::simplify(s.request.graph, options));
   return s.verifying() ? graph::verify(*s.simplified) : Status();
 }
 

@@ -118,6 +118,8 @@ class Importer {
   }
 
   Status add_node(const Node& node) {
+    if (node.outputs.empty())
+      return make_error(Code::invalid_argument, "node %s has no output", describe(node).c_str());
     std::vector<Value*> inputs;
     for (const std::string_view name : node.inputs) {
       if (name.empty()) {

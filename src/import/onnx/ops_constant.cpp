@@ -74,6 +74,8 @@ Status range(NodeContext& c) {
     QUARTET_ASSIGN(const KnownInts first, c.ints(0, "the start"));
     QUARTET_ASSIGN(const KnownInts limit, c.ints(1, "the limit"));
     QUARTET_ASSIGN(const KnownInts delta, c.ints(2, "the delta"));
+    if (first.values.size() != 1 || limit.values.size() != 1 || delta.values.size() != 1)
+      return Status(Code::invalid_argument, "start, limit and delta must have one element each");
     if (!delta.values[0].is(1)) return Status(Code::unsupported, "a symbolic range with a delta other than 1");
     count = c.simple(max(limit.values[0] - first.values[0], IntExpr(0)));
   }

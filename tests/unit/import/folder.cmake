@@ -1,0 +1,1 @@
+target_link_libraries(unit_import PRIVATE quartet_interpreters)
