@@ -39,6 +39,7 @@ struct BlockAccess {
     if (memory == nullptr)
       return align <= alignof(std::max_align_t) ? std::malloc(total) : std::aligned_alloc(align, total);
     if (!charge(*memory, total, over_budget)) return nullptr;
+    const MemoryScope nobody(nullptr);  // what the host's allocator allocates is its own
     void* base = memory->allocator_.alloc(memory->allocator_.user, total, align);
     if (base == nullptr) {
       memory->live_.fetch_sub(total, std::memory_order_relaxed);
@@ -51,6 +52,7 @@ struct BlockAccess {
 
   static void give(HostMemory* memory, void* base, size_t total, size_t align) {
     if (memory == nullptr) return std::free(base);
+    const MemoryScope nobody(nullptr);
     memory->allocator_.dealloc(memory->allocator_.user, base, total, align);
     memory->live_.fetch_sub(total, std::memory_order_relaxed);
     memory->release();
