@@ -59,7 +59,7 @@ Core& Cache::core() {
 
 Cache::~Cache() {
   Core* last = core_.load();
-  if (last->in_own_process()) delete last;
+  if (last != nullptr && last->in_own_process()) delete last;  // null when create ran out of memory
 }
 
 std::optional<Hit> Cache::get(std::span<const uint8_t> key, Kind kind) { return core().get(key, kind); }
