@@ -1,8 +1,8 @@
 // Several processes on one cache: cold starts, readers beside writers, leases, kills.
 #include <signal.h>
-#include <sqlite3.h>
 
 #include "tests/cache/child.h"
+#include "tests/cache/storm.h"
 #include "tests/cache/support.h"
 
 namespace quartet::cache {
@@ -10,19 +10,6 @@ namespace {
 
 using namespace test;
 namespace fs = std::filesystem;
-
-class ProcessTest : public ::testing::Test {
- protected:
-  void expect_sound() {
-    auto cache = Cache::create(options_at(scratch_.cache()));
-    ASSERT_TRUE(cache->stats().disk_on) << cache->stats().reason;
-    const auto report = cache->verify();
-    ASSERT_TRUE(report.ok()) << report.status().message();
-    EXPECT_TRUE(report->file_sound) << report->file_problem;
-    EXPECT_EQ(report->damaged, 0u);
-  }
-  Scratch scratch_;
-};
 
 // All at once, by a start signal in the file system; repeated, since each start can race in its own way.
 TEST_F(ProcessTest, EightProcessesStartColdAtOnce) {
@@ -250,111 +237,7 @@ TEST_F(LeaseTest, CheapKernelsAreNotLeasedProgramsAre) {
   EXPECT_EQ(memory->acquire_lease(key_of(1), Kind::program, 1000000).state(), Lease::State::none);
 }
 
-// Writers and readers that evict, list and lease, killed at any moment and replaced. Afterwards the file is sound, no
-// false byte was ever seen, and neither the file nor its WAL has grown without bound.
-void storm(Scratch& scratch, int kills, uint64_t& largest_wal) {
-  const auto work = [&](uint64_t self) {
-    std::mt19937_64 random(self);
-    for (;;) {
-      auto options = options_at(scratch.cache());
-      options.max_bytes = 12 << 20;
-      auto cache = Cache::create(options);
-      for (int i = 0; i < 60; ++i) {
-        const uint64_t number = random() % 600;
-        const size_t size = 1000 + number * 97;
-        const auto hit = get(*cache, number);
-        if (hit && *hit->payload != payload_of(number, size)) return 3;
-        if (!hit) {
-          auto lease = cache->acquire_lease(key_of(number), Kind::program, 25000);
-          put(*cache, number, size);
-        }
-        if (random() % 40 == 0) cache->mark_bad(key_of(random() % 600), Kind::program, "test");
-      }
-      const Stats stats = cache->stats();
-      if (stats.misses_checksum != 0) return 4;
-      if (stats.repairs != 0) return 5;
-      if (!stats.disk_on) return 6;
-    }
-  };
-  constexpr int kWorkers = 4;
-  std::mt19937_64 random(99);
-  uint64_t seed = 0;
-  pid_t workers[kWorkers];
-  for (pid_t& worker : workers) worker = start_child([&] { return work(++seed); }), ++seed;
-  for (int i = 0; i < kills; ++i) {
-    ::usleep(static_cast<useconds_t>(5000 + random() % 60000));
-    pid_t& victim = workers[random() % kWorkers];
-    ASSERT_EQ(::kill(victim, SIGKILL), 0);
-    ASSERT_EQ(end_of(victim), 1000 + SIGKILL) << "3: false bytes, 4: checksum, 5: corrupt file, 6: off";
-    victim = start_child([&] { return work(1000 + seed); });
-    ++seed;
-    std::error_code absent;
-    const auto wal = fs::file_size(scratch.database() + "-wal", absent);
-    if (!absent) largest_wal = std::max<uint64_t>(largest_wal, wal);
-  }
-  for (const pid_t worker : workers) {
-    ::kill(worker, SIGKILL);
-    ASSERT_EQ(end_of(worker), 1000 + SIGKILL);
-  }
-}
-
-class StormTest : public ProcessTest {
- protected:
-  void run(int kills) {
-    uint64_t largest_wal = 0;
-    storm(scratch_, kills, largest_wal);
-    if (HasFatalFailure()) return;
-    expect_sound();
-    EXPECT_LT(largest_wal, uint64_t{160} << 20);
-    EXPECT_LT(fs::file_size(scratch_.database()), uint64_t{40} << 20);
-    auto cache = Cache::create(options_at(scratch_.cache()));
-    EXPECT_GT(cache->stats().disk_entries, 20u);
-    EXPECT_FALSE(fs::exists(scratch_.database() + ".bad"));
-    put(*cache, 10000);
-    ASSERT_TRUE(cache->flush(20000));
-    EXPECT_TRUE(holds(*cache, 10000));
-    std::printf("%d kills, largest WAL %.1f MiB, %llu entries\n", kills, static_cast<double>(largest_wal) / 1048576.0,
-                static_cast<unsigned long long>(cache->stats().disk_entries));
-  }
-};
-
 TEST_F(StormTest, ShortKillStorm) { run(100); }
-// For the label `long`.
-TEST_F(StormTest, DISABLED_LongKillStorm) { run(1500); }
-
-// A reader that is stopped within its transaction keeps the WAL from shrinking. For the label `long`: it takes 300 MB.
-TEST_F(ProcessTest, DISABLED_AStoppedReaderDoesNotGrowTheWalWithoutBound) {
-  {
-    put(*Cache::create(options_at(scratch_.cache())), 1);
-  }
-  const std::string ready = scratch_.file("ready");
-  const pid_t reader = start_child([&] {
-    sqlite3* db = nullptr;
-    if (sqlite3_open(scratch_.database().c_str(), &db) != SQLITE_OK) return 1;
-    if (sqlite3_exec(db, "BEGIN; SELECT count(*) FROM entry", nullptr, nullptr, nullptr) != SQLITE_OK) return 2;
-    if (!real_os().create_file(ready, 0600).ok()) return 3;
-    ::pause();
-    return 0;
-  });
-  while (::access(ready.c_str(), F_OK) != 0) ::usleep(1000);
-  auto cache = Cache::create(options_at(scratch_.cache()));
-  const auto payload = std::make_shared<const Bytes>(payload_of(0, 4 << 20));
-  for (uint64_t i = 0; i < 100; ++i) {
-    cache->put(key_of(i), Kind::program, "env", payload, 1);
-    ASSERT_TRUE(cache->flush(20000));
-  }
-  EXPECT_GT(cache->stats().puts_dropped, 10u);
-  EXPECT_LT(cache->stats().wal_bytes, uint64_t{280} << 20);
-  ASSERT_EQ(::kill(reader, SIGKILL), 0);
-  EXPECT_EQ(end_of(reader), 1000 + SIGKILL);
-  for (uint64_t i = 200; i < 210; ++i) cache->put(key_of(i), Kind::program, "env", payload, 1);
-  ASSERT_TRUE(cache->flush(60000));
-  const auto hit = get(*cache, 209);
-  ASSERT_TRUE(hit);
-  EXPECT_EQ(*hit->payload, *payload);
-  cache.reset();
-  EXPECT_EQ(fs::file_size(scratch_.database() + "-wal"), 0u);
-}
 
 // Killed while the directory and the file are being made.
 TEST_F(ProcessTest, KilledDuringTheFirstStart) {
