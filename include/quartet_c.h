@@ -1731,7 +1731,7 @@ QUARTET_API int32_t QUARTET_CALL quartet_cache_flush(quartet_context* context, q
  * blocks: io
  * calls-back: logger
  * owns: none
- * errors: invalid_argument, io, forked */
+ * errors: invalid_argument, failed_precondition, io, forked */
 QUARTET_API int32_t QUARTET_CALL quartet_cache_trim(quartet_context* context, uint64_t bytes, quartet_error** error);
 
 /* Forgets every entry, in memory and on disk. Programs in use stay.
@@ -1750,7 +1750,7 @@ QUARTET_API int32_t QUARTET_CALL quartet_cache_clear(quartet_context* context, q
  * blocks: io
  * calls-back: logger
  * owns: new out quartet_blob_release
- * errors: invalid_argument, io, out_of_memory, resource_exhausted, forked */
+ * errors: invalid_argument, failed_precondition, io, out_of_memory, resource_exhausted, forked */
 QUARTET_API int32_t QUARTET_CALL quartet_cache_verify(quartet_context* context, quartet_blob** out,
                                                       quartet_error** error);
 
@@ -1761,7 +1761,7 @@ QUARTET_API int32_t QUARTET_CALL quartet_cache_verify(quartet_context* context, 
  * blocks: io
  * calls-back: logger
  * owns: new out quartet_blob_release
- * errors: invalid_argument, io, out_of_memory, resource_exhausted, forked */
+ * errors: invalid_argument, failed_precondition, io, out_of_memory, resource_exhausted, forked */
 QUARTET_API int32_t QUARTET_CALL quartet_cache_list(quartet_context* context, quartet_blob** out,
                                                     quartet_error** error);
 

@@ -1,8 +1,7 @@
 // The cache as the host sees it.
-#include <nlohmann/json.hpp>
-
 #include "capi/blob.h"
 #include "capi/context.h"
+#include "capi/json.h"
 
 namespace quartet::capi {
 
@@ -11,13 +10,16 @@ namespace {
 // Long enough for any queue, short of a hang on a disk that does not answer.
 constexpr uint64_t kFlushTimeoutMs = 60'000;
 
+bool wants_disk(const quartet_context& context) {
+  return context.cache != nullptr && context.cache_mode != QUARTET_CACHE_MEMORY;
+}
+
 quartet_cache_stats stats_of(const quartet_context& context) {
   quartet_cache_stats out{};
   out.mode = context.cache_mode;
   if (context.cache == nullptr) return out;
   const cache::Stats stats = context.cache->stats();
-  const bool wanted_disk = context.cache_mode != QUARTET_CACHE_MEMORY;
-  if (wanted_disk && !stats.disk_on) out.mode = QUARTET_CACHE_MEMORY;
+  if (wants_disk(context) && !stats.disk_on) out.mode = QUARTET_CACHE_MEMORY;
   out.lookups = stats.lookups;
   out.hits_memory = stats.hits_memory;
   out.hits_disk = stats.hits_disk;
@@ -35,30 +37,34 @@ quartet_cache_stats stats_of(const quartet_context& context) {
 }
 
 std::string list_json(const std::vector<cache::EntryInfo>& entries) {
-  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  JsonWriter json;
+  json.begin_list();
   for (const cache::EntryInfo& entry : entries) {
-    nlohmann::ordered_json item;
-    item["key"] = entry.key.hex();
-    item["kind"] = cache::kind_name(entry.kind);
-    item["bytes"] = entry.size;
-    item["compile_us"] = entry.cost_us;
-    item["hits"] = entry.hits;
-    item["created_day"] = entry.created_day;
-    item["used_hour"] = entry.used_hour;
-    item["target"] = entry.env;
-    list.push_back(std::move(item));
+    json.begin_object();
+    json.member("key", entry.key.hex());
+    json.member("kind", cache::kind_name(entry.kind));
+    json.member("bytes", entry.size);
+    json.member("compile_us", entry.cost_us);
+    json.member("hits", entry.hits);
+    json.member("created_day", entry.created_day);
+    json.member("used_hour", entry.used_hour);
+    json.member("target", entry.env);
+    json.end_object();
   }
-  return list.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  json.end_list();
+  return json.take();
 }
 
 std::string report_json(const cache::VerifyReport& report) {
-  nlohmann::ordered_json json;
-  json["checked"] = report.checked;
-  json["damaged"] = report.damaged;
-  json["removed"] = report.removed;
-  json["file_sound"] = report.file_sound;
-  json["file_problem"] = report.file_problem;
-  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  JsonWriter json;
+  json.begin_object();
+  json.member("checked", report.checked);
+  json.member("damaged", report.damaged);
+  json.member("removed", report.removed);
+  json.member("file_sound", report.file_sound);
+  json.member("file_problem", report.file_problem);
+  json.end_object();
+  return json.take();
 }
 
 }  // namespace
@@ -88,7 +94,7 @@ int32_t quartet_cache_flush(quartet_context* context, quartet_error** error) {
 int32_t quartet_cache_trim(quartet_context* context, uint64_t bytes, quartet_error** error) {
   return guarded(memory_of(context), error, [&]() -> Status {
     QUARTET_TRY(check_context(context));
-    return context->cache != nullptr ? context->cache->prune(bytes).status() : Status();
+    return wants_disk(*context) ? context->cache->prune(bytes).status() : Status();
   });
 }
 
@@ -105,7 +111,7 @@ int32_t quartet_cache_verify(quartet_context* context, quartet_blob** out, quart
     QUARTET_TRY(check_context(context));
     QUARTET_TRY(not_null(out, "out"));
     cache::VerifyReport report;
-    if (context->cache != nullptr) {
+    if (wants_disk(*context)) {
       QUARTET_ASSIGN(report, context->cache->verify());
     }
     *out = make_blob(report_json(report));
@@ -119,7 +125,7 @@ int32_t quartet_cache_list(quartet_context* context, quartet_blob** out, quartet
     QUARTET_TRY(check_context(context));
     QUARTET_TRY(not_null(out, "out"));
     std::vector<cache::EntryInfo> entries;
-    if (context->cache != nullptr) {
+    if (wants_disk(*context)) {
       QUARTET_ASSIGN(entries, context->cache->list());
     }
     *out = make_blob(list_json(entries));

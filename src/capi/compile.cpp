@@ -1,9 +1,8 @@
 // From graphs to programs.
-#include <nlohmann/json.hpp>
-
 #include "capi/blob.h"
 #include "capi/future.h"
 #include "capi/graph.h"
+#include "capi/json.h"
 #include "capi/options.h"
 #include "capi/program.h"
 
@@ -57,9 +56,11 @@ Result<compiler::ProgramPtr> compile_now(quartet_context& context, const compile
 }
 
 std::string explain(const std::vector<compiler::KeyPart>& parts) {
-  nlohmann::ordered_json json = nlohmann::ordered_json::object();
-  for (const compiler::KeyPart& part : parts) json[part.name] = digest_of(part.bytes).hex();
-  return json.dump();
+  JsonWriter json;
+  json.begin_object();
+  for (const compiler::KeyPart& part : parts) json.member(part.name, digest_of(part.bytes).hex());
+  json.end_object();
+  return json.take();
 }
 
 }  // namespace

@@ -1,11 +1,11 @@
 // Library-wide questions: versions, names, features.
 #include <cstring>
-#include <nlohmann/json.hpp>
 
 #include "base/compiler_id.h"
 #include "base/dtype.h"
 #include "capi/blob.h"
 #include "capi/call.h"
+#include "capi/json.h"
 #include "capi/version.h"
 
 using namespace quartet;        // NOLINT: the functions below are outside of any namespace
@@ -28,18 +28,22 @@ int32_t quartet_build_info(quartet_blob** out, quartet_error** error) {
   if (out != nullptr) *out = nullptr;
   return guarded(nullptr, error, [&]() -> Status {
     QUARTET_TRY(not_null(out, "out"));
-    nlohmann::ordered_json info;
-    info["version"] = kVersion;
-    info["abi"] = std::to_string(QUARTET_ABI_MAJOR) + "." + std::to_string(QUARTET_ABI_MINOR);
-    info["compiler_id"] = compiler_id();
-    info["features"] = nlohmann::ordered_json::array();
+    JsonWriter json;
+    json.begin_object();
+    json.member("version", kVersion);
+    json.member("abi", std::to_string(QUARTET_ABI_MAJOR) + "." + std::to_string(QUARTET_ABI_MINOR));
+    json.member("compiler_id", compiler_id());
+    json.key("features");
+    json.begin_list();
     constexpr std::pair<int32_t, const char*> features[] = {{QUARTET_FEATURE_CPU_COMPILER, "cpu_compiler"},
                                                             {QUARTET_FEATURE_DISK_CACHE, "disk_cache"},
                                                             {QUARTET_FEATURE_ONNX, "onnx"}};
     for (const auto& [id, name] : features) {
-      if (quartet_has_feature(id) != 0) info["features"].push_back(name);
+      if (quartet_has_feature(id) != 0) json.value(name);
     }
-    *out = make_blob(info.dump());
+    json.end_list();
+    json.end_object();
+    *out = make_blob(json.take());
     return {};
   });
 }
