@@ -330,13 +330,12 @@ void Builder::contract(const ContractTile& tile, const std::function<void(ValueI
   s.unroll = tile.unroll;
   s.operands = {tile.k_count, tile.a_base,     tile.a_row_stride, tile.a_k_stride,
                 tile.b_base,  tile.b_k_stride, tile.column_limit};
-  s.regions.push_back(
-      region({DType::i64, DType::i64, tile.accumulator}, Runs::maybe, [&](std::span<const ValueId> ids) {
-        epilogue(ids[0], ids[1], ids[2]);
-        return Ids{};
-      }));
+  s.regions.push_back(region({DType::i64, DType::i64, tile.accumulator}, tile.runs, [&](std::span<const ValueId> ids) {
+    epilogue(ids[0], ids[1], ids[2]);
+    return Ids{};
+  }));
   if (init)
-    s.regions.push_back(region({DType::i64, DType::i64}, Runs::maybe,
+    s.regions.push_back(region({DType::i64, DType::i64}, tile.runs,
                                [&](std::span<const ValueId> ids) { return Ids{init(ids[0], ids[1])}; }));
   append(std::move(s));
 }

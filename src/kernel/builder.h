@@ -31,6 +31,7 @@ struct ContractTile {
   ValueId a_base = kNone, a_row_stride = kNone, a_k_stride = kNone;
   ValueId b_base = kNone, b_k_stride = kNone;
   ValueId column_limit = kNone;
+  Runs runs = Runs::maybe;  // always: the tile has a valid element whenever the region around it runs
 };
 
 struct ReduceSpec {

@@ -10,6 +10,7 @@
 #include "device/device.h"
 #include "kernel/ir.h"
 #include "tile/expr.h"
+#include "tile/fuse.h"
 #include "welder/group.h"
 
 namespace quartet::kernel {
@@ -43,5 +44,8 @@ struct LoweredGroup {
 };
 
 Result<LoweredGroup> lower(const tile::TileGraph& graph, const welder::Group& group, const CpuModel& device);
+// The same for a group that is fused already: `graph` gives the tensors' types and the symbols.
+Result<LoweredGroup> lower(const tile::TileGraph& graph, const tile::Fused& fused, const roller::Plan& plan,
+                           const CpuModel& device);
 
 }  // namespace quartet::kernel

@@ -1,0 +1,43 @@
+#include "kernel/lower.h"
+
+#include "kernel/lowering.h"
+
+namespace quartet::kernel {
+namespace {
+
+Result<LoweredGroup> alone(Result<Lowered> lowered) {
+  if (!lowered.ok()) return lowered.status();
+  LoweredGroup group;
+  group.main = lowered.take();
+  return group;
+}
+
+}  // namespace
+
+Result<LoweredGroup> lower(const tile::TileGraph& graph, const tile::Fused& fused, const roller::Plan& plan,
+                           const CpuModel& device) {
+  const tile::Reduction reduction = fused.expr.reduction;
+  const bool contraction = reduction == tile::Reduction::contraction;
+  const roller::Plan::Kind due = reduction == tile::Reduction::none ? roller::Plan::Kind::map
+                                 : contraction                      ? roller::Plan::Kind::contract
+                                                                    : roller::Plan::Kind::reduce;
+  if (plan.kind != due)
+    return make_error(Code::internal, "the plan of '%s' is of another kind than its reduction",
+                      fused.expr.name.c_str());
+  switch (plan.kind) {
+    case roller::Plan::Kind::map:
+      return alone(lower_map(graph, fused, plan));
+    case roller::Plan::Kind::reduce:
+      return alone(lower_reduce(graph, fused, plan, device.isa));
+    case roller::Plan::Kind::contract:
+      return lower_contract(graph, fused, plan, device);
+  }
+  return make_error(Code::internal, "the plan of '%s' has no kind", fused.expr.name.c_str());
+}
+
+Result<LoweredGroup> lower(const tile::TileGraph& graph, const welder::Group& group, const CpuModel& device) {
+  QUARTET_ASSIGN(const tile::Fused fused, tile::fuse(graph, group.nodes, group.core, group.domain, group.outputs));
+  return lower(graph, fused, group.plan, device);
+}
+
+}  // namespace quartet::kernel
