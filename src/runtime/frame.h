@@ -15,6 +15,13 @@
 #include "runtime/shapes.h"
 #include "runtime/worker_pool.h"
 
+// Compiled code carries no type record in front of its functions, which UBSan's check of calls would read.
+#if defined(__clang__)
+#define QUARTET_CALLS_COMPILED_CODE __attribute__((no_sanitize("function")))
+#else
+#define QUARTET_CALLS_COMPILED_CODE
+#endif
+
 namespace quartet::runtime {
 
 class Frame final : public TeamWork {
@@ -82,7 +89,7 @@ class Frame final : public TeamWork {
   Status build_copies();
   void build_ranges();
   template <bool timed>
-  void run_ranges(Segment segment, int32_t vEU);
+  QUARTET_CALLS_COMPILED_CODE void run_ranges(Segment segment, int32_t vEU);
 
   const LoadedProgram& program_;
   std::span<const program::Stage> stages_;

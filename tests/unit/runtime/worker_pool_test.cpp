@@ -13,6 +13,10 @@
 
 #include "unit/runtime/fixture.h"
 
+#if !defined(__has_feature)
+#define __has_feature(feature) 0
+#endif
+
 namespace quartet::runtime {
 namespace {
 
