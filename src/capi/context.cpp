@@ -70,7 +70,10 @@ Status fill_context(quartet_context& context, ContextDesc& desc) {
   pool.jobs = executor;
   context.cache_mode = desc.cache.mode;
   if (desc.cache.mode != QUARTET_CACHE_OFF) context.cache = open_cache(desc, *context.logger);
-  context.pool = std::make_shared<runtime::WorkerPool>(std::move(pool));
+  {
+    const MemoryScope nobody(nullptr);  // tasks that a host never runs keep a part of it
+    context.pool = std::make_shared<runtime::WorkerPool>(std::move(pool));
+  }
   compiler::EngineOptions engine;
   engine.llvm_path = desc.compiler_path;
   engine.allocator = context.allocator;

@@ -199,6 +199,38 @@ TEST_F(FutureTest, EndingTheContextCancelsAndCallsBack) {
   EXPECT_EQ(any_thread.calls, 1);
 }
 
+TEST_F(FutureTest, EachFailingAllocationOfAFutureGivesAStatusAndLeavesNothing) {
+  for (int64_t n = 0;; ++n) {
+    HostHeap heap;
+    HostExecutor host;
+    Witness witness;
+    bool registered = false;
+    {
+      const quartet_allocator allocator = heap.allocator();
+      const quartet_executor executor = host.executor();
+      quartet_context_desc desc = context_desc();
+      desc.allocator = &allocator;
+      desc.executor = &executor;
+      const Context context = make_context(&desc);
+      const Graph graph = parse_graph(context.get(), kExpGraph);
+      heap.fail_at(n);
+      quartet_future* raw = nullptr;
+      const int32_t status = quartet_compile_async(context.get(), graph.get(), nullptr, nullptr, &raw, nullptr);
+      ASSERT_EQ(raw != nullptr, status == QUARTET_OK);
+      const Future future(raw);
+      if (raw != nullptr) {
+        registered = quartet_future_on_done(raw, Witness::done, &witness, Witness::free_user, QUARTET_DONE_ON_POLL,
+                                            nullptr) == QUARTET_OK;
+      }
+    }
+    EXPECT_EQ(witness.calls, registered ? 1 : 0);
+    EXPECT_EQ(heap.live(), 0U) << "after refusing allocation " << n;
+    EXPECT_EQ(heap.frees_of_user(), 1);
+    host.run_late();
+    if (!heap.refused()) break;
+  }
+}
+
 TEST_F(FutureTest, CancelledBeforeItBeganItNeverBegins) {
   HostExecutor host;
   const Context context = context_with(host);

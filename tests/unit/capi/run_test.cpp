@@ -326,6 +326,62 @@ TEST_F(RunTest, BytesCarryAProgramToAnotherContext) {
   quartet_buffer_release(out.buffer);
 }
 
+// From bytes to results, everything a host does without a compile; the first status that is not ok.
+int32_t load_and_run(const quartet_context_desc& desc, const void* bytes, size_t size, std::vector<float>& rows) {
+  quartet_context* raw_context = nullptr;
+  if (const int32_t status = quartet_context_create(&desc, &raw_context, nullptr)) return status;
+  const Context context(raw_context);
+  quartet_program* raw = nullptr;
+  if (const int32_t status =
+          quartet_program_load(raw_context, bytes, size, nullptr, nullptr, QUARTET_LOAD_TRUSTED, &raw, nullptr)) {
+    return status;
+  }
+  const Program program(raw);
+  auto info = make_struct<quartet_program_info>();
+  if (const int32_t status = quartet_program_get_info(raw, &info, nullptr)) return status;
+  const quartet_tensor in = tensor_of(rows, {2, 4});
+  auto out = empty_tensor();
+  if (const int32_t status = quartet_program_output_shapes(raw, &in, 1, &out, 1, nullptr)) return status;
+  if (const int32_t status = quartet_run_sync(raw, &in, 1, &out, 1, nullptr)) return status;
+  quartet_buffer_release(out.buffer);
+  quartet_binding* raw_binding = nullptr;
+  if (const int32_t status = quartet_binding_create(raw, &raw_binding, nullptr)) return status;
+  const Binding binding(raw_binding);
+  if (const int32_t status = quartet_binding_set_input(raw_binding, 0, &in, nullptr)) return status;
+  if (const int32_t status = quartet_binding_run(raw_binding, nullptr)) return status;
+  quartet_blob* blob = nullptr;
+  if (const int32_t status = quartet_program_serialize(raw, &blob, nullptr)) return status;
+  quartet_blob_release(blob);
+  return QUARTET_OK;
+}
+
+TEST_F(RunTest, EachFailingAllocationGivesAStatusAndLeavesNothing) {
+  quartet_blob* blob = nullptr;
+  ASSERT_TRUE(is_ok(quartet_program_serialize(program_.get(), &blob, error_.out()), error_));
+  const Blob owned(blob);
+  size_t size = 0;
+  const void* bytes = quartet_blob_data(blob, &size);
+  for (const bool persistent : {false, true}) {
+    for (int64_t n = 0;; ++n) {
+      HostHeap heap;
+      const quartet_allocator allocator = heap.allocator();
+      quartet_context_desc desc = context_desc();
+      desc.allocator = &allocator;
+      heap.fail_at(n, persistent);
+      const int32_t status = load_and_run(desc, bytes, size, rows_);
+      ASSERT_EQ(heap.live(), 0U) << "after refusing allocation " << n;
+      ASSERT_EQ(heap.mistakes(), 0) << "after refusing allocation " << n;
+      ASSERT_EQ(heap.frees_of_user(), 1) << "after refusing allocation " << n;
+      if (!heap.refused()) {
+        ASSERT_EQ(status, QUARTET_OK);
+        ASSERT_GT(n, 100);
+        break;
+      }
+      ASSERT_TRUE(status == QUARTET_OK || status == QUARTET_E_OUT_OF_MEMORY) << quartet_status_name(status, nullptr);
+    }
+  }
+}
+
 TEST_F(RunTest, AnyOrderOfRelease) {
   quartet_binding* binding = nullptr;
   ASSERT_TRUE(is_ok(quartet_binding_create(program_.get(), &binding, error_.out()), error_));
