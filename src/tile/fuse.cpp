@@ -278,7 +278,7 @@ class Fuser {
       if (i < spatial) return instance.point[i];
       return axis(i);  // a reduction axis: only the core has any, and keeps its numbers
     });
-    return replaced.simplify(graph_.ranges(expr()));
+    return recombined(replaced.simplify(graph_.ranges(expr())));
   }
 
   // Roles after views have changed the maps. With a single column and a constant A the sides change places, so that

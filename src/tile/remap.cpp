@@ -100,13 +100,13 @@ std::optional<IntExpr> recombined_once(const IntExpr& e) {
   return std::nullopt;
 }
 
+}  // namespace
+
 IntExpr recombined(IntExpr e) {
   if (functions(e) < 2) return e;
   while (auto simpler = recombined_once(e)) e = std::move(*simpler);
   return e;
 }
-
-}  // namespace
 
 bool provably_equal(const IntExpr& a, const IntExpr& b, const IntExpr::RangeOf& range_of) {
   return a == b || (a - b).simplify(range_of).is(0);

@@ -11,10 +11,13 @@ namespace quartet::tile {
 // Whether two extents are the same for all values of the dims, as far as can be seen.
 bool provably_equal(const IntExpr& a, const IntExpr& b, const IntExpr::RangeOf& range_of);
 
+// The same value with pairs b * floor_div(a, b) + floor_mod(a, b) put together again to a.
+IntExpr recombined(IntExpr e);
+
 // Row-major strides of a shape.
 std::vector<IntExpr> row_major_strides(const std::vector<IntExpr>& shape);
 
-// The row-major number of a point. Dims of constant extent 1 do not count.
+// The row-major number of a point, recombined. Dims of constant extent 1 do not count.
 IntExpr linearize(const std::vector<IntExpr>& point, const std::vector<IntExpr>& shape);
 
 // The point of shape `to` that has the row-major number of `point` in shape `from`, simplified under `range_of`. Equal

@@ -16,7 +16,7 @@ void add_unique(std::vector<int32_t>& list, int32_t value) {
 
 }  // namespace
 
-Graph::Graph(const tile::TileGraph& graph, const CpuModel& device) : graph_(graph), device_(device) {
+Graph::Graph(const tile::TileGraph& graph, const CpuModel& device) : graph_(&graph), device_(&device) {
   anchored_.assign(graph.nodes.size(), false);
   std::vector<int32_t> depth(graph.nodes.size());  // views in a row
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
@@ -42,15 +42,15 @@ void Graph::anchor(int32_t view) {
 }
 
 void Graph::derive() {
-  const size_t count = graph_.nodes.size();
+  const size_t count = graph_->nodes.size();
   nodes_.clear();
   sources_.assign(count, {});
   readers_.assign(count, {});
-  tensor_readers_.assign(graph_.tensors.size(), {});
+  tensor_readers_.assign(graph_->tensors.size(), {});
   // What stands behind a tensor: the anchored node it comes from, or that of the view's operand.
-  std::vector<int32_t> behind(graph_.tensors.size(), -1);
+  std::vector<int32_t> behind(graph_->tensors.size(), -1);
   for (size_t n = 0; n < count; ++n) {
-    const tile::Node& node = graph_.nodes[n];
+    const tile::Node& node = graph_->nodes[n];
     const auto number = static_cast<int32_t>(n);
     if (anchored_[n]) nodes_.push_back(number);
     for (const tile::TensorId t : node.operands) {
@@ -65,7 +65,7 @@ void Graph::derive() {
     }
   }
   for (size_t n = count; n-- > 0;) {
-    const tile::Node& node = graph_.nodes[n];
+    const tile::Node& node = graph_->nodes[n];
     for (const tile::TensorId t : node.operands) {
       auto& list = tensor_readers_[static_cast<size_t>(t)];
       if (anchored_[n]) {
@@ -82,8 +82,8 @@ std::vector<int32_t> Graph::views_of(int32_t node) const {
   while (!open.empty()) {
     const int32_t n = open.back();
     open.pop_back();
-    for (const tile::TensorId t : graph_.nodes[static_cast<size_t>(n)].operands) {
-      const int32_t producer = graph_.tensors[static_cast<size_t>(t)].producer;
+    for (const tile::TensorId t : graph_->nodes[static_cast<size_t>(n)].operands) {
+      const int32_t producer = graph_->tensors[static_cast<size_t>(t)].producer;
       if (producer < 0 || anchored(producer) || std::binary_search(views.begin(), views.end(), producer)) continue;
       add_unique(views, producer);
       open.push_back(producer);
@@ -95,16 +95,16 @@ std::vector<int32_t> Graph::views_of(int32_t node) const {
 std::vector<tile::TensorId> Graph::outputs_of(const std::vector<int32_t>& anchored) const {
   std::vector<tile::TensorId> outputs;
   for (const int32_t n : anchored) {
-    for (const tile::TensorId t : graph_.nodes[static_cast<size_t>(n)].results) {
+    for (const tile::TensorId t : graph_->nodes[static_cast<size_t>(n)].results) {
       const auto& readers = tensor_readers_[static_cast<size_t>(t)];
       const bool outside = std::any_of(readers.begin(), readers.end(), [&](int32_t reader) {
         return !std::binary_search(anchored.begin(), anchored.end(), reader);
       });
-      if (outside || !graph_.tensors[static_cast<size_t>(t)].outputs.empty()) outputs.push_back(t);
+      if (outside || !graph_->tensors[static_cast<size_t>(t)].outputs.empty()) outputs.push_back(t);
     }
   }
   // A node nobody reads still has its place; it writes its first result.
-  if (outputs.empty()) outputs.push_back(graph_.nodes[static_cast<size_t>(anchored.back())].results.front());
+  if (outputs.empty()) outputs.push_back(graph_->nodes[static_cast<size_t>(anchored.back())].results.front());
   return outputs;
 }
 
@@ -114,18 +114,18 @@ Result<Candidate> Graph::candidate(std::vector<int32_t> anchored) const {
   group.nodes = anchored;
   for (const int32_t n : anchored) {
     for (const int32_t view : views_of(n)) add_unique(group.nodes, view);
-    if (graph_.nodes[static_cast<size_t>(n)].expr.reduction == tile::Reduction::none) continue;
+    if (graph_->nodes[static_cast<size_t>(n)].expr.reduction == tile::Reduction::none) continue;
     if (group.core >= 0) return make_error(Code::failed_precondition, "two reductions in one kernel");
     group.core = n;
   }
   group.domain = group.core >= 0 ? group.core : anchored.back();
   group.outputs = outputs_of(anchored);
-  QUARTET_ASSIGN(const tile::Fused fused, tile::fuse(graph_, group.nodes, group.core, group.domain, group.outputs));
+  QUARTET_ASSIGN(const tile::Fused fused, tile::fuse(*graph_, group.nodes, group.core, group.domain, group.outputs));
   if (anchored.size() > 1 && (fused.expr.body.size() > kMostBody || fused.inputs.size() > kMostInputs)) {
     return make_error(Code::failed_precondition, "the kernel would grow too large");
   }
   group.inputs = fused.inputs;
-  QUARTET_ASSIGN(auto plans, roller::construct(graph_, fused, device_, 1));
+  QUARTET_ASSIGN(auto plans, roller::construct(*graph_, fused, *device_, 1));
   group.plan = std::move(plans.front());
   made.cost = group.plan.wall + roller::kStageSeconds;
   made.anchored = std::move(anchored);

@@ -31,19 +31,25 @@ class Graph {
   // Anchored nodes that read any result of the node.
   const std::vector<int32_t>& readers(int32_t node) const { return readers_[static_cast<size_t>(node)]; }
 
+  // Anchored nodes that read a view's result, directly or through other views.
+  const std::vector<int32_t>& readers_of_view(int32_t view) const {
+    return tensor_readers_[static_cast<size_t>(graph_->nodes[static_cast<size_t>(view)].results[0])];
+  }
+
   // The set as one group with its best plan. Fails with failed_precondition, saying why, when it cannot be one.
   Result<Candidate> candidate(std::vector<int32_t> anchored) const;
   // Views that are not anchored and whose values the node reads directly, through other views or not.
   std::vector<int32_t> views_of(int32_t node) const;
 
-  const tile::TileGraph& tiles() const { return graph_; }
+  const tile::TileGraph& tiles() const { return *graph_; }
 
  private:
   void derive();
   std::vector<tile::TensorId> outputs_of(const std::vector<int32_t>& anchored) const;
 
-  const tile::TileGraph& graph_;
-  const CpuModel& device_;
+  // Not references: a trial is a copy that may be kept.
+  const tile::TileGraph* graph_;
+  const CpuModel* device_;
   std::vector<bool> anchored_;
   std::vector<int32_t> nodes_;
   std::vector<std::vector<int32_t>> sources_, readers_;
