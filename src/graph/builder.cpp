@@ -74,6 +74,12 @@ const Constant* Builder::constant_of(ValueId id) const {
   return it == frame().constants.end() ? nullptr : &constants_[static_cast<size_t>(it->second)];
 }
 
+const Op* Builder::definition(ValueId id) const {
+  if (!value(id) || !frame().visible[static_cast<size_t>(id)]) return nullptr;
+  const auto [block, op] = frame().defined_by[static_cast<size_t>(id)];
+  return op < 0 ? nullptr : &frame().open[static_cast<size_t>(block)].block.ops[static_cast<size_t>(op)];
+}
+
 Status Builder::check_visible(ValueId id, const char* role) const {
   if (!value(id)) return make_error(Code::invalid_argument, "%s: no value %d", role, id);
   if (frame().visible[static_cast<size_t>(id)]) return {};
@@ -84,6 +90,7 @@ ValueId Builder::add_value(TensorType type, std::string name) {
   const auto id = static_cast<ValueId>(frame().function.values.size());
   frame().function.values.push_back({std::move(type), std::move(name)});
   frame().visible.push_back(true);
+  frame().defined_by.emplace_back(static_cast<int32_t>(frame().open.size() - 1), -1);
   frame().open.back().values.push_back(id);
   return id;
 }
@@ -202,7 +209,10 @@ Result<ValueId> Builder::one(OpCode code, std::vector<ValueId> operands, Attrs a
 Status Builder::append(Op op, std::vector<TensorType> types) {
   if (frame().function.values.size() + types.size() > kMaxValues)
     return make_error(Code::resource_exhausted, "more than %zu values", kMaxValues);
-  for (TensorType& type : types) op.results.push_back(add_value(std::move(type), {}));
+  for (TensorType& type : types) {
+    op.results.push_back(add_value(std::move(type), {}));
+    frame().defined_by.back().second = static_cast<int32_t>(frame().open.back().block.ops.size());
+  }
   frame().open.back().block.ops.push_back(std::move(op));
   ++op_count_;
   return {};

@@ -57,6 +57,9 @@ class Builder {
   const TensorType& type(ValueId id) const { return value(id)->type; }  // of a valid id
   // The constant of a value that a constant op of this function gives, else null.
   const Constant* constant_of(ValueId id) const;
+  // The op that gives a value, as long as the value is visible; null for inputs and parameters. Valid until the next
+  // call.
+  const Op* definition(ValueId id) const;
   Status set_name(ValueId id, std::string name);
   // The next output of main. Names are unique and not empty; a value may be several outputs.
   Status output(ValueId id, std::string name);
@@ -91,7 +94,8 @@ class Builder {
     std::vector<OpenBlock> open;  // innermost last
     std::vector<bool> visible;    // by value
     std::unordered_map<ValueId, int32_t> constants;
-    std::map<int32_t, Block> closed;  // regions not yet given to an op
+    std::vector<std::pair<int32_t, int32_t>> defined_by;  // by value: open block and op, op -1 for none
+    std::map<int32_t, Block> closed;                      // regions not yet given to an op
     std::unordered_set<std::string> output_names;
   };
   // What is known of a function from outside.

@@ -125,6 +125,7 @@ Status verify(const Graph& graph);
 Bytes canonical_bytes(const Graph& graph);
 Digest digest(const Graph& graph);
 Bytes serialize(const Graph& graph);
+void write_attr(const Attr& attr, ByteWriter& out);  // as `serialize` does
 Result<std::shared_ptr<const Graph>> deserialize(std::span<const uint8_t> bytes);
 
 // Text form (.qt). `print` writes all a reader needs, constants inline up to `inline_elements` and as digests beyond

@@ -11,6 +11,11 @@ constexpr uint64_t kMagic = 0x3148505247545121;  // "!QTGRPH1"
 constexpr uint32_t kVersion = 1;
 constexpr size_t kAlignment = 64;
 
+void write_shape(const Shape& shape, ByteWriter& out) {
+  out.u64(shape.size());
+  for (const IntExpr& dim : shape) dim.write(out);
+}
+
 class Writer {
  public:
   Bytes run(const Graph& graph) {
@@ -39,14 +44,9 @@ class Writer {
     out_.i64(symbol.hint);
   }
 
-  void write(const Shape& shape) {
-    out_.u64(shape.size());
-    for (const IntExpr& dim : shape) dim.write(out_);
-  }
-
   void write(const TensorType& type) {
     out_.u8(static_cast<uint8_t>(type.dtype));
-    write(type.shape);
+    write_shape(type.shape, out_);
   }
 
   void write(const std::vector<ValueId>& ids) {
@@ -80,46 +80,13 @@ class Writer {
     out_.u64(op.attrs.size());
     for (const auto& [key, attr] : op.attrs) {
       out_.u8(static_cast<uint8_t>(key));
-      write(attr);
+      write_attr(attr, out_);
     }
     out_.u64(op.regions.size());
     for (const Block& region : op.regions) write(region);
     out_.i32(op.callee);
     out_.i32(op.constant);
     out_.text(op.name);
-  }
-
-  void write(const Attr& attr) {
-    out_.u8(static_cast<uint8_t>(attr.index()));
-    switch (static_cast<AttrKind>(attr.index())) {
-      case AttrKind::i64:
-        out_.i64(std::get<int64_t>(attr));
-        break;
-      case AttrKind::f64:
-        out_.f64(std::get<double>(attr));
-        break;
-      case AttrKind::text:
-        out_.text(std::get<std::string>(attr));
-        break;
-      case AttrKind::ints: {
-        const auto& values = std::get<std::vector<int64_t>>(attr);
-        out_.u64(values.size());
-        for (const int64_t value : values) out_.i64(value);
-        break;
-      }
-      case AttrKind::floats: {
-        const auto& values = std::get<std::vector<double>>(attr);
-        out_.u64(values.size());
-        for (const double value : values) out_.f64(value);
-        break;
-      }
-      case AttrKind::dtype:
-        out_.u8(static_cast<uint8_t>(std::get<DType>(attr)));
-        break;
-      case AttrKind::shape:
-        write(std::get<Shape>(attr));
-        break;
-    }
   }
 
   ByteWriter out_;
@@ -261,6 +228,39 @@ class Reader {
 };
 
 }  // namespace
+
+void write_attr(const Attr& attr, ByteWriter& out) {
+  out.u8(static_cast<uint8_t>(attr.index()));
+  switch (static_cast<AttrKind>(attr.index())) {
+    case AttrKind::i64:
+      out.i64(std::get<int64_t>(attr));
+      break;
+    case AttrKind::f64:
+      out.f64(std::get<double>(attr));
+      break;
+    case AttrKind::text:
+      out.text(std::get<std::string>(attr));
+      break;
+    case AttrKind::ints: {
+      const auto& values = std::get<std::vector<int64_t>>(attr);
+      out.u64(values.size());
+      for (const int64_t value : values) out.i64(value);
+      break;
+    }
+    case AttrKind::floats: {
+      const auto& values = std::get<std::vector<double>>(attr);
+      out.u64(values.size());
+      for (const double value : values) out.f64(value);
+      break;
+    }
+    case AttrKind::dtype:
+      out.u8(static_cast<uint8_t>(std::get<DType>(attr)));
+      break;
+    case AttrKind::shape:
+      write_shape(std::get<Shape>(attr), out);
+      break;
+  }
+}
 
 Bytes serialize(const Graph& graph) { return Writer().run(graph); }
 

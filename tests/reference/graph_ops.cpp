@@ -133,10 +133,13 @@ int64_t wrap(DType dtype, int64_t value) {
 int64_t fold_integers(OpCode code, DType dtype, const std::vector<int64_t>& list) {
   uint64_t total = code == OpCode::reduce_prod ? 1 : 0;
   for (const int64_t element : list) {
+    const auto value = static_cast<uint64_t>(element);
     if (code == OpCode::reduce_prod)
-      total *= static_cast<uint64_t>(element);
+      total *= value;
+    else if (code == OpCode::reduce_sum_square)
+      total += value * value;
     else
-      total += static_cast<uint64_t>(element);
+      total += code == OpCode::reduce_l1 && is_signed_int(dtype) && element < 0 ? uint64_t{0} - value : value;
   }
   return wrap(dtype, static_cast<int64_t>(total));
 }
@@ -156,8 +159,7 @@ int64_t reduce_list(OpCode code, DType dtype, const std::vector<int64_t>& list) 
   if (code == OpCode::reduce_max || code == OpCode::reduce_min) return extreme(dtype, list, code == OpCode::reduce_min);
   if (code == OpCode::reduce_all) return std::all_of(list.begin(), list.end(), [](int64_t b) { return b != 0; });
   if (code == OpCode::reduce_any) return std::any_of(list.begin(), list.end(), [](int64_t b) { return b != 0; });
-  if (is_int(dtype) && (code == OpCode::reduce_sum || code == OpCode::reduce_prod))
-    return fold_integers(code, dtype, list);
+  if (is_int(dtype) && code != OpCode::reduce_mean) return fold_integers(code, dtype, list);
   const bool product = code == OpCode::reduce_prod;
   long double total = product ? 1 : 0, highest = -INFINITY;
   for (const int64_t element : list) highest = std::fmax(highest, number_of(dtype, element));
