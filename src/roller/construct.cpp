@@ -44,8 +44,11 @@ Result<std::vector<Plan>> construct(const tile::TileGraph& graph, const tile::Fu
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::sort(order.begin(), order.end(), [&](size_t x, size_t y) {
     const Plan &a = plans[x], &b = plans[y];
-    if (a.wall != b.wall) return a.wall < b.wall;
-    return a.seconds != b.seconds ? a.seconds < b.seconds : x < y;
+    // What runs along lanes is chosen by the work alone: a slower choice must not win by being worth splitting.
+    const bool contract = a.kind == Plan::Kind::contract;
+    const std::pair<double, double> key_a = contract ? std::pair(a.wall, a.seconds) : std::pair(a.seconds, a.wall);
+    const std::pair<double, double> key_b = contract ? std::pair(b.wall, b.seconds) : std::pair(b.seconds, b.wall);
+    return key_a != key_b ? key_a < key_b : x < y;
   });
   std::vector<Plan> best;
   for (const size_t i : order) {

@@ -18,8 +18,9 @@ inline constexpr double kStageSeconds = 0.2e-6;
 // What each task costs beside its work.
 inline constexpr double kTaskSeconds = 0.05e-6;
 
-// The k best plans for a group, best (least `wall`) first; at least one. Fails with failed_precondition when no plan
-// can realise the group, e.g. an operand map that no packing of constant size can straighten.
+// The k best plans for a group, best first: contractions by `wall`, others by `seconds`; at least one. Fails with
+// failed_precondition when no plan can realise the group, e.g. an operand map that no packing of constant size can
+// straighten.
 Result<std::vector<Plan>> construct(const tile::TileGraph& graph, const tile::Fused& fused, const CpuModel& device,
                                     size_t k);
 // The same for nodes not yet fused.

@@ -211,16 +211,26 @@ class Contract {
     const double seconds = compute_seconds(rows, vectors);
     const int64_t wanted = std::clamp<int64_t>(static_cast<int64_t>(seconds / kMinTaskSeconds), 1, 4 * device_.cores);
     std::vector<std::pair<int64_t, int64_t>> sizes;
-    for (int64_t parts_n = 1; parts_n <= 2 * wanted; parts_n *= 2) {
+    for (int64_t parts_n = 1; parts_n <= wanted; parts_n *= 2) {
       const int64_t task_n = round_up(ceil_div_i64(n_, parts_n), columns);
       const int64_t real_n = product(ceil_div_i64(n_, task_n), outer_points_);
-      const int64_t parts_m = std::max<int64_t>(1, ceil_div_i64(wanted, real_n));
-      int64_t task_m = std::clamp<int64_t>(round_up(ceil_div_i64(m_, parts_m), rows), rows, most_m);
-      if (!fixed(rows_)) task_m = symbolic_task_m(rows, seconds, most_m);
-      const std::pair<int64_t, int64_t> size(task_m, task_n);
-      if (std::find(sizes.begin(), sizes.end(), size) == sizes.end()) sizes.push_back(size);
+      for (const int64_t total : totals(wanted)) {
+        const int64_t parts_m = std::max<int64_t>(1, ceil_div_i64(total, real_n));
+        int64_t task_m = std::clamp<int64_t>(round_up(ceil_div_i64(m_, parts_m), rows), rows, most_m);
+        if (!fixed(rows_)) task_m = symbolic_task_m(rows, seconds, most_m);
+        const std::pair<int64_t, int64_t> size(task_m, task_n);
+        if (std::find(sizes.begin(), sizes.end(), size) == sizes.end()) sizes.push_back(size);
+      }
     }
     return sizes;
+  }
+
+  // Task counts to aim at: whole rounds of the cores where there is work for one, so that none idles in the last.
+  std::vector<int64_t> totals(int64_t wanted) const {
+    if (wanted < device_.cores) return {wanted};
+    std::vector<int64_t> all;
+    for (int64_t total = device_.cores; total <= wanted; total += device_.cores) all.push_back(total);
+    return all;
   }
 
   // Of an unknown number of rows: as many as make a task worth while, whatever the hint.
@@ -230,6 +240,15 @@ class Contract {
     const int64_t share = ceil_div_i64(m_, 4 * device_.cores);
     return std::clamp<int64_t>(round_up(std::max({worth, share, int64_t{1}}), rows), rows,
                                std::max<int64_t>(most_m, rows));
+  }
+
+  // At the peak of the units, or of memory.
+  double least_seconds() const {
+    const int64_t bytes = work_.read_bytes + work_.write_bytes;
+    const double products = static_cast<double>(outer_points_) * static_cast<double>(m_) * static_cast<double>(n_) *
+                            static_cast<double>(k_);
+    const double compute = products / (device_.fma_per_cycle * lanes_ * device_.clock_hz);
+    return std::max(compute, static_cast<double>(bytes) / bandwidth_for(device_, bytes));
   }
 
   double tiles(int32_t rows, int32_t vectors) const {

@@ -1,5 +1,6 @@
 // Connecting: every edge of the tile-graph is tried at register level, the most profitable first.
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <memory>
 #include <optional>
@@ -12,13 +13,17 @@ namespace {
 
 // An edge between two groups: what they would be as one, and what that would save.
 struct Edge {
-  double gain = 0;
+  double gain = 0;                   // seconds
   int32_t source = -1, reader = -1;  // anchored nodes
   int32_t from = -1, into = -1;      // the groups they are in
   std::shared_ptr<const Candidate> one;
-  // The greatest gain first; equal ones in topological order.
+  // The greatest gain first, to the nanosecond; of equal ones the smaller groups, so that a long chain joins in pairs
+  // and not one by one; then topological order.
   bool operator<(const Edge& other) const {
-    if (gain != other.gain) return gain < other.gain;
+    const int64_t a = std::llround(gain * 1e9), b = std::llround(other.gain * 1e9);
+    if (a != b) return a < b;
+    const size_t size = one->anchored.size(), other_size = other.one->anchored.size();
+    if (size != other_size) return size > other_size;
     return reader != other.reader ? reader > other.reader : source > other.source;
   }
 };

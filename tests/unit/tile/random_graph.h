@@ -53,7 +53,7 @@ struct Write {
     return g.ok() ? *g : nullptr;
   }
   TileGraph tiles() {
-    kept_ = finish();
+    if (!kept_) kept_ = finish();
     if (!kept_) return {};
     auto t = from_graph(*kept_);
     EXPECT_TRUE(t.ok()) << t.status().message();

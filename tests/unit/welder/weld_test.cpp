@@ -114,5 +114,194 @@ TEST_P(RandomGraphs, GroupsAreSoundAndCompute) {
 INSTANTIATE_TEST_SUITE_P(Shapes, RandomGraphs, ::testing::Bool(),
                          [](const auto& info) { return info.param ? "Symbolic" : "Static"; });
 
+// Larger graphs: order and homes only.
+TEST(LargeRandomGraphs, GroupsAreSound) {
+  for (uint32_t seed = 0; seed < 6; ++seed) {
+    const TileGraph graph = RandomGraph(seed + 7, seed % 2 == 0).build(300);
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    check(graph, welded(graph));
+  }
+}
+
+// ---- Decisions ----
+
+std::vector<std::vector<int32_t>> nodes_of(const std::vector<Group>& groups) {
+  std::vector<std::vector<int32_t>> all;
+  for (const Group& g : groups) all.push_back(g.nodes);
+  return all;
+}
+using Nodes = std::vector<std::vector<int32_t>>;
+
+TileGraph perceptron(int64_t rows = 64) {
+  Write w;
+  auto h = w.in("x", DType::f32, {rows, 64});
+  h = w.op(OpCode::max,
+           {w.op(OpCode::add, {w.op(OpCode::matmul, {h, w.weights({64, 64})}), w.weights({64})}), w.number(0)});
+  h = w.op(OpCode::tanh, {w.op(OpCode::add, {w.op(OpCode::matmul, {h, w.weights({64, 32})}), w.weights({32})})});
+  w.out(h);
+  return w.tiles();
+}
+
+TEST(Decisions, EpiloguesJoinContractions) {
+  const TileGraph g = perceptron();
+  EXPECT_EQ(nodes_of(welded(g)), (Nodes{{0, 1, 2}, {3, 4, 5}}));
+  EXPECT_EQ(nodes_of(welded(g, model("avx2"), false)), (Nodes{{0}, {1}, {2}, {3}, {4}, {5}}));
+}
+
+TEST(Decisions, ReasonsSayWhatHappened) {
+  const auto groups = welded(perceptron());
+  EXPECT_NE(groups[0].reason.find("'matmul' in 'add' saves"), std::string::npos) << groups[0].reason;
+  EXPECT_NE(groups[1].reason.find("'max' apart: two reductions"), std::string::npos) << groups[1].reason;
+  EXPECT_NE(welded(perceptron(), model("avx2"), false)[0].reason.find("fusion is off"), std::string::npos);
+}
+
+TEST(Decisions, PrologueAndEpilogueOfAReduction) {
+  Write w;
+  const auto x = w.in("x", DType::f32, {64, 256});
+  const auto s =
+      w.op(OpCode::reduce_sum, {w.op(OpCode::mul, {x, x})}, {{AttrKey::axes, ints({1})}, {AttrKey::keepdims, one(1)}});
+  w.out(w.op(OpCode::sqrt, {w.op(OpCode::reshape, {s}, {{AttrKey::shape, shape({64})}})}));
+  EXPECT_EQ(nodes_of(welded(w.tiles())), (Nodes{{0, 1, 2, 3}}));
+}
+
+TEST(Decisions, SoftmaxIsTwoKernels) {
+  Write w;
+  const auto x = w.in("x", DType::f32, {64, 256});
+  const auto stats = *w.b.op(OpCode::softmax_stats, {x}, {{AttrKey::axis, one(1)}});
+  w.out(w.op(OpCode::div, {w.op(OpCode::exp, {w.op(OpCode::sub, {x, stats[0]})}), stats[1]}));
+  const auto groups = welded(w.tiles());
+  EXPECT_EQ(nodes_of(groups), (Nodes{{0}, {1, 2, 3}}));
+  EXPECT_EQ(groups[0].outputs.size(), 2u);
+}
+
+// The square joins the reduction that reads it rather than the difference it comes from, which another reads as well.
+TEST(Decisions, TheMostProfitableEdgeFirst) {
+  Write w;
+  const auto x = w.in("x", DType::f32, {512, 768}), m = w.in("m", DType::f32, {512, 1});
+  const auto c = w.op(OpCode::sub, {x, m});
+  const auto v =
+      w.op(OpCode::reduce_sum, {w.op(OpCode::mul, {c, c})}, {{AttrKey::axes, ints({1})}, {AttrKey::keepdims, one(1)}});
+  w.out(w.op(OpCode::div, {c, v}));
+  EXPECT_EQ(nodes_of(welded(w.tiles())), (Nodes{{0}, {1, 2}, {3}}));
+}
+
+TEST(Decisions, SeveralOutputsOfOneTree) {
+  Write w;
+  const auto x = w.in("x", DType::f32, {64, 64});
+  const auto e = w.op(OpCode::exp, {x});
+  w.out(e), w.out(w.op(OpCode::neg, {e})), w.out(w.op(OpCode::tanh, {e}));
+  const auto groups = welded(w.tiles());
+  EXPECT_EQ(nodes_of(groups), (Nodes{{0, 1, 2}}));
+  EXPECT_EQ(groups[0].outputs.size(), 3u);
+}
+
+TEST(Decisions, NoGroupStandsInItsOwnWay) {
+  // exp -> sum -> div, and exp -> div: exp and div cannot be one while the sum stands between.
+  Write w;
+  const auto e = w.op(OpCode::exp, {w.in("x", DType::f32, {64, 64})});
+  const auto s = w.op(OpCode::reduce_sum, {e}, {{AttrKey::axes, ints({1})}, {AttrKey::keepdims, one(1)}});
+  w.out(w.op(OpCode::div, {e, s}));
+  const auto groups = welded(w.tiles());
+  EXPECT_EQ(nodes_of(groups), (Nodes{{0}, {1}, {2}}));
+  EXPECT_NE(groups[2].reason.find("another group stands between"), std::string::npos) << groups[2].reason;
+}
+
+TEST(Decisions, ViewsStandAloneOnlyAsOutputs) {
+  Write w;
+  const auto x = w.in("x", DType::f32, {16, 8});
+  const auto t = w.op(OpCode::transpose, {x}, {{AttrKey::perm, ints({1, 0})}});
+  w.out(w.op(OpCode::exp, {t}));
+  w.out(w.op(OpCode::tanh,
+             {w.op(OpCode::slice, {x}, {{AttrKey::starts, shape({0, 0})}, {AttrKey::limits, shape({4, 8})}})}));
+  w.out(w.op(OpCode::transpose, {x}, {{AttrKey::perm, ints({1, 0})}}));
+  const TileGraph g = w.tiles();
+  for (const Group& group : welded(g)) {
+    const bool copies = group.nodes.size() == 1 && g.nodes[static_cast<size_t>(group.nodes[0])].expr.is_view;
+    EXPECT_EQ(copies, group.outputs[0] == g.outputs[2]);
+  }
+}
+
+TEST(Decisions, ASharedViewInLongStepsIsWrittenOnce) {
+  const auto count_copies = [](int readers) {
+    Write w;
+    const auto x = w.in("x", DType::f32, {128, 128});
+    const auto t = w.op(OpCode::transpose, {x}, {{AttrKey::perm, ints({1, 0})}});
+    for (int i = 0; i < readers; ++i) {  // reductions along the long step, which cannot join each other
+      w.out(w.op(OpCode::reduce_sum, {w.op(OpCode::mul, {t, w.in("y" + std::to_string(i), DType::f32, {128, 128})})},
+                 {{AttrKey::axes, ints({1})}}));
+    }
+    const TileGraph g = w.tiles();
+    int copies = 0;
+    for (const Group& group : welded(g)) {
+      copies += static_cast<int>(std::count(group.outputs.begin(), group.outputs.end(), g.nodes[0].results[0]));
+    }
+    return copies;
+  };
+  EXPECT_EQ(count_copies(1), 0);
+  EXPECT_EQ(count_copies(4), 1);
+}
+
+TEST(Decisions, AViewNoPlanReadsThroughIsWritten) {
+  Write w;
+  const auto heads = *w.b.symbol("h");
+  const auto x = w.in("x", DType::f32, {2, heads, 16, 8});
+  const auto turned = w.op(OpCode::transpose, {x}, {{AttrKey::perm, ints({0, 2, 1, 3})}});
+  const auto flat = w.op(OpCode::reshape, {turned}, {{AttrKey::shape, shape({2, 16, heads * IntExpr(8)})}});
+  w.out(w.op(OpCode::matmul, {flat, w.in("y", DType::f32, {heads * IntExpr(8), 32})}));
+  const TileGraph g = w.tiles();
+  const auto groups = welded(g);
+  check(g, groups);
+  check_values(g, groups, {3});
+  ASSERT_EQ(groups.size(), 2u);
+  EXPECT_NE(groups[0].reason.find("no plan reads through"), std::string::npos) << groups[0].reason;
+}
+
+TEST(Decisions, TheDeviceDecides) {
+  // Under a broadcast, a sum computed again for every element costs less than a kernel of its own; a power costs more.
+  const auto groups_with = [](OpCode code) {
+    Write w;
+    const auto x = w.in("x", DType::f32, {64, 16}), y = w.in("y", DType::f32, {64, 1});
+    w.out(w.op(OpCode::mul, {x, w.op(code, {y, y})}));
+    return welded(w.tiles()).size();
+  };
+  EXPECT_EQ(groups_with(OpCode::add), 1u);
+  EXPECT_EQ(groups_with(OpCode::pow), 2u);
+  // The same graph on devices of other classes gets other plans.
+  const TileGraph g = perceptron(512);
+  EXPECT_NE(welded(g, model("avx2"))[0].plan.columns, welded(g, model("avx512"))[0].plan.columns);
+  EXPECT_LT(welded(g, model("avx2", 1))[0].plan.tasks, welded(g, model("avx2", 16))[0].plan.tasks);
+}
+
+TEST(Decisions, LongChainsOfViewsAreCut) {
+  Write w;
+  auto v = w.in("x", DType::f32, {4, 6, 8});
+  for (int i = 0; i < 500; ++i) v = w.op(OpCode::transpose, {v}, {{AttrKey::perm, ints({1, 2, 0})}});
+  w.out(w.op(OpCode::exp, {v}));
+  const TileGraph g = w.tiles();
+  const auto groups = welded(g);
+  check(g, groups);
+  EXPECT_LT(groups.size(), 40u);
+}
+
+TEST(Decisions, LongChainsOfArithmeticAreCut) {
+  Write w;
+  auto v = w.in("x", DType::f32, {64});
+  for (int i = 0; i < 1000; ++i) v = w.op(i % 2 ? OpCode::tanh : OpCode::neg, {v});
+  w.out(v);
+  const TileGraph g = w.tiles();
+  const auto groups = welded(g);
+  check(g, groups);
+  EXPECT_GE(groups.size(), 4u);
+  EXPECT_LT(groups.size(), 20u);
+}
+
+TEST(Decisions, PrintIsReadable) {
+  const TileGraph g = perceptron();
+  const std::string text = print(g, welded(g));
+  EXPECT_NE(text.find("group 0: 0:matmul* 1:add 2:max\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("contract runs {0} {1} tile "), std::string::npos) << text;
+  EXPECT_EQ(text, print(g, welded(g)));
+}
+
 }  // namespace
 }  // namespace quartet::welder
