@@ -121,8 +121,10 @@ BufferId Lowering::add_tensor(tile::TensorId tensor, Scope scope) {
   if (const auto found = tensors_.find(tensor); found != tensors_.end()) return found->second;
   const bool in = scope == Scope::argument_in;
   const std::string name = (in ? "in" : "out") + std::to_string(arguments_.size());
-  const BufferId id =
-      add_argument({Argument::Kind::tensor, tensor}, {name, type(tensor).dtype, scope, type(tensor).elements(), 64});
+  // The host's tensors stand at any element-aligned address, and one kernel serves them and the program's own.
+  const DType dtype = type(tensor).dtype;
+  const BufferId id = add_argument({Argument::Kind::tensor, tensor},
+                                   {name, dtype, scope, type(tensor).elements(), static_cast<int32_t>(size_of(dtype))});
   tensors_[tensor] = id;
   return id;
 }
