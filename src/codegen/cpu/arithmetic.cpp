@@ -11,7 +11,8 @@ using llvm::Intrinsic::ID;
 namespace in = llvm::Intrinsic;
 using Operands = std::span<llvm::Value* const>;
 
-// --- floats --------------------------------------------------------------------------------------------------------------
+// --- floats
+// --------------------------------------------------------------------------------------------------------------
 
 // 2^(mantissa bits): from here on every value is integral.
 llvm::Constant* integral_from(Ir& ir, llvm::Value* x) {
@@ -40,10 +41,14 @@ llvm::Value* round_by_addition(Ir& ir, ScalarOp op, llvm::Value* x) {
 llvm::Value* round_float(Ir& ir, ScalarOp op, llvm::Value* x) {
   if (!ir.target.has_avx2()) return round_by_addition(ir, op, x);
   switch (op) {
-    case ScalarOp::floor: return ir.intrinsic(in::floor, x);
-    case ScalarOp::ceil: return ir.intrinsic(in::ceil, x);
-    case ScalarOp::trunc: return ir.intrinsic(in::trunc, x);
-    default: return ir.intrinsic(in::roundeven, x);
+    case ScalarOp::floor:
+      return ir.intrinsic(in::floor, x);
+    case ScalarOp::ceil:
+      return ir.intrinsic(in::ceil, x);
+    case ScalarOp::trunc:
+      return ir.intrinsic(in::trunc, x);
+    default:
+      return ir.intrinsic(in::roundeven, x);
   }
 }
 
@@ -91,25 +96,41 @@ llvm::Value* fused(Ir& ir, llvm::Value* a, llvm::Value* c, llvm::Value* d) {
 llvm::Value* float_op(Ir& ir, ScalarOp op, Operands x) {
   auto& b = ir.b;
   switch (op) {
-    case ScalarOp::add: return b.CreateFAdd(x[0], x[1]);
-    case ScalarOp::sub: return b.CreateFSub(x[0], x[1]);
-    case ScalarOp::mul: return b.CreateFMul(x[0], x[1]);
-    case ScalarOp::div: return b.CreateFDiv(x[0], x[1]);
-    case ScalarOp::min: return float_min_max(ir, false, x[0], x[1]);
-    case ScalarOp::max: return float_min_max(ir, true, x[0], x[1]);
-    case ScalarOp::fma: return fused(ir, x[0], x[1], x[2]);
-    case ScalarOp::neg: return b.CreateFNeg(x[0]);
-    case ScalarOp::abs: return ir.intrinsic(in::fabs, x[0]);
-    case ScalarOp::sqrt: return ir.intrinsic(in::sqrt, x[0]);
+    case ScalarOp::add:
+      return b.CreateFAdd(x[0], x[1]);
+    case ScalarOp::sub:
+      return b.CreateFSub(x[0], x[1]);
+    case ScalarOp::mul:
+      return b.CreateFMul(x[0], x[1]);
+    case ScalarOp::div:
+      return b.CreateFDiv(x[0], x[1]);
+    case ScalarOp::min:
+      return float_min_max(ir, false, x[0], x[1]);
+    case ScalarOp::max:
+      return float_min_max(ir, true, x[0], x[1]);
+    case ScalarOp::fma:
+      return fused(ir, x[0], x[1], x[2]);
+    case ScalarOp::neg:
+      return b.CreateFNeg(x[0]);
+    case ScalarOp::abs:
+      return ir.intrinsic(in::fabs, x[0]);
+    case ScalarOp::sqrt:
+      return ir.intrinsic(in::sqrt, x[0]);
     case ScalarOp::floor:
     case ScalarOp::ceil:
     case ScalarOp::trunc:
-    case ScalarOp::round_even: return round_float(ir, op, x[0]);
-    case ScalarOp::eq: return b.CreateFCmpOEQ(x[0], x[1]);
-    case ScalarOp::ne: return b.CreateFCmpUNE(x[0], x[1]);
-    case ScalarOp::lt: return b.CreateFCmpOLT(x[0], x[1]);
-    case ScalarOp::le: return b.CreateFCmpOLE(x[0], x[1]);
-    default: return nullptr;
+    case ScalarOp::round_even:
+      return round_float(ir, op, x[0]);
+    case ScalarOp::eq:
+      return b.CreateFCmpOEQ(x[0], x[1]);
+    case ScalarOp::ne:
+      return b.CreateFCmpUNE(x[0], x[1]);
+    case ScalarOp::lt:
+      return b.CreateFCmpOLT(x[0], x[1]);
+    case ScalarOp::le:
+      return b.CreateFCmpOLE(x[0], x[1]);
+    default:
+      return nullptr;
   }
 }
 
@@ -125,7 +146,8 @@ llvm::Value* half_op(Ir& ir, ScalarOp op, DType type, Operands x) {
   return result && !is_comparison(op) ? narrow(ir, type, result) : result;
 }
 
-// --- integers and bool -----------------------------------------------------------------------------------------------------
+// --- integers and bool
+// -----------------------------------------------------------------------------------------------------
 
 // Shift counts are unsigned; at and beyond the width nothing (or the sign) is left.
 llvm::Value* shift(Ir& ir, ScalarOp op, DType type, llvm::Value* a, llvm::Value* count) {
@@ -142,33 +164,50 @@ llvm::Value* int_op(Ir& ir, ScalarOp op, DType type, Operands x) {
   auto& b = ir.b;
   const bool sign = is_signed_int(type);
   switch (op) {
-    case ScalarOp::add: return b.CreateAdd(x[0], x[1]);
-    case ScalarOp::sub: return b.CreateSub(x[0], x[1]);
-    case ScalarOp::mul: return b.CreateMul(x[0], x[1]);
+    case ScalarOp::add:
+      return b.CreateAdd(x[0], x[1]);
+    case ScalarOp::sub:
+      return b.CreateSub(x[0], x[1]);
+    case ScalarOp::mul:
+      return b.CreateMul(x[0], x[1]);
     case ScalarOp::div:
     case ScalarOp::rem:
     case ScalarOp::floor_div:
-    case ScalarOp::floor_mod: return emit_divide(ir, op, type, x[0], x[1]);
+    case ScalarOp::floor_mod:
+      return emit_divide(ir, op, type, x[0], x[1]);
     case ScalarOp::min:
-    case ScalarOp::max: return emit_min_max(ir, op == ScalarOp::max, type, x[0], x[1]);
-    case ScalarOp::neg: return b.CreateNeg(x[0]);
+    case ScalarOp::max:
+      return emit_min_max(ir, op == ScalarOp::max, type, x[0], x[1]);
+    case ScalarOp::neg:
+      return b.CreateNeg(x[0]);
     case ScalarOp::abs:
       return sign ? b.CreateIntrinsic(in::abs, {x[0]->getType()}, {x[0], b.getFalse()}) : x[0];
     case ScalarOp::floor:
     case ScalarOp::ceil:
     case ScalarOp::trunc:
-    case ScalarOp::round_even: return x[0];
-    case ScalarOp::bit_and: return b.CreateAnd(x[0], x[1]);
-    case ScalarOp::bit_or: return b.CreateOr(x[0], x[1]);
-    case ScalarOp::bit_xor: return b.CreateXor(x[0], x[1]);
-    case ScalarOp::bit_not: return b.CreateNot(x[0]);
+    case ScalarOp::round_even:
+      return x[0];
+    case ScalarOp::bit_and:
+      return b.CreateAnd(x[0], x[1]);
+    case ScalarOp::bit_or:
+      return b.CreateOr(x[0], x[1]);
+    case ScalarOp::bit_xor:
+      return b.CreateXor(x[0], x[1]);
+    case ScalarOp::bit_not:
+      return b.CreateNot(x[0]);
     case ScalarOp::shift_left:
-    case ScalarOp::shift_right: return shift(ir, op, type, x[0], x[1]);
-    case ScalarOp::eq: return b.CreateICmpEQ(x[0], x[1]);
-    case ScalarOp::ne: return b.CreateICmpNE(x[0], x[1]);
-    case ScalarOp::lt: return sign ? b.CreateICmpSLT(x[0], x[1]) : b.CreateICmpULT(x[0], x[1]);
-    case ScalarOp::le: return sign ? b.CreateICmpSLE(x[0], x[1]) : b.CreateICmpULE(x[0], x[1]);
-    default: return nullptr;
+    case ScalarOp::shift_right:
+      return shift(ir, op, type, x[0], x[1]);
+    case ScalarOp::eq:
+      return b.CreateICmpEQ(x[0], x[1]);
+    case ScalarOp::ne:
+      return b.CreateICmpNE(x[0], x[1]);
+    case ScalarOp::lt:
+      return sign ? b.CreateICmpSLT(x[0], x[1]) : b.CreateICmpULT(x[0], x[1]);
+    case ScalarOp::le:
+      return sign ? b.CreateICmpSLE(x[0], x[1]) : b.CreateICmpULE(x[0], x[1]);
+    default:
+      return nullptr;
   }
 }
 
@@ -176,16 +215,24 @@ llvm::Value* bool_op(Ir& ir, ScalarOp op, Operands x) {
   auto& b = ir.b;
   switch (op) {
     case ScalarOp::min:
-    case ScalarOp::bit_and: return b.CreateAnd(x[0], x[1]);
+    case ScalarOp::bit_and:
+      return b.CreateAnd(x[0], x[1]);
     case ScalarOp::max:
-    case ScalarOp::bit_or: return b.CreateOr(x[0], x[1]);
+    case ScalarOp::bit_or:
+      return b.CreateOr(x[0], x[1]);
     case ScalarOp::bit_xor:
-    case ScalarOp::ne: return b.CreateXor(x[0], x[1]);
-    case ScalarOp::bit_not: return b.CreateNot(x[0]);
-    case ScalarOp::eq: return b.CreateNot(b.CreateXor(x[0], x[1]));
-    case ScalarOp::lt: return b.CreateAnd(b.CreateNot(x[0]), x[1]);
-    case ScalarOp::le: return b.CreateOr(b.CreateNot(x[0]), x[1]);
-    default: return nullptr;
+    case ScalarOp::ne:
+      return b.CreateXor(x[0], x[1]);
+    case ScalarOp::bit_not:
+      return b.CreateNot(x[0]);
+    case ScalarOp::eq:
+      return b.CreateNot(b.CreateXor(x[0], x[1]));
+    case ScalarOp::lt:
+      return b.CreateAnd(b.CreateNot(x[0]), x[1]);
+    case ScalarOp::le:
+      return b.CreateOr(b.CreateNot(x[0]), x[1]);
+    default:
+      return nullptr;
   }
 }
 
@@ -208,10 +255,14 @@ llvm::Value* emit_min_max(Ir& ir, bool want_max, DType type, llvm::Value* a, llv
 
 llvm::Value* emit_scalar(Ir& ir, ScalarOp op, DType from, DType to, Operands operands) {
   switch (op) {
-    case ScalarOp::select: return ir.b.CreateSelect(operands[0], operands[1], operands[2]);
-    case ScalarOp::cast: return emit_cast(ir, from, to, operands[0]);
-    case ScalarOp::bitcast: return emit_bitcast(ir, from, to, operands[0]);
-    default: break;
+    case ScalarOp::select:
+      return ir.b.CreateSelect(operands[0], operands[1], operands[2]);
+    case ScalarOp::cast:
+      return emit_cast(ir, from, to, operands[0]);
+    case ScalarOp::bitcast:
+      return emit_bitcast(ir, from, to, operands[0]);
+    default:
+      break;
   }
   if (from == DType::boolean) return bool_op(ir, op, operands);
   if (is_half(from)) return half_op(ir, op, from, operands);
@@ -234,12 +285,18 @@ llvm::Value* emit_combine(Ir& ir, kernel::ReduceOp op, DType type, llvm::Value* 
     return emit_scalar(ir, scalar_op, type, type, operands);
   };
   switch (op) {
-    case ReduceOp::sum: return scalar(ScalarOp::add);
-    case ReduceOp::product: return scalar(ScalarOp::mul);
-    case ReduceOp::max: return emit_min_max(ir, true, type, state, element);
-    case ReduceOp::min: return emit_min_max(ir, false, type, state, element);
-    case ReduceOp::all: return ir.b.CreateAnd(state, element);
-    default: return ir.b.CreateOr(state, element);
+    case ReduceOp::sum:
+      return scalar(ScalarOp::add);
+    case ReduceOp::product:
+      return scalar(ScalarOp::mul);
+    case ReduceOp::max:
+      return emit_min_max(ir, true, type, state, element);
+    case ReduceOp::min:
+      return emit_min_max(ir, false, type, state, element);
+    case ReduceOp::all:
+      return ir.b.CreateAnd(state, element);
+    default:
+      return ir.b.CreateOr(state, element);
   }
 }
 
@@ -251,7 +308,8 @@ int64_t extreme_bits(DType type, bool highest) {
   const int bits = static_cast<int>(size_of(type)) * 8;
   if (type == DType::boolean) return highest ? 1 : 0;
   if (is_float(type))
-    return kernel::float_bits(type, highest ? std::numeric_limits<double>::infinity() : -std::numeric_limits<double>::infinity());
+    return kernel::float_bits(
+        type, highest ? std::numeric_limits<double>::infinity() : -std::numeric_limits<double>::infinity());
   if (sign) return highest ? (int64_t{1} << (bits - 2)) - 1 + (int64_t{1} << (bits - 2)) : int64_t{-1} << (bits - 1);
   return highest ? -1 : 0;
 }
@@ -262,14 +320,26 @@ llvm::Constant* reduce_identity(Ir& ir, kernel::ReduceOp op, DType type, int lan
   using kernel::ReduceOp;
   int64_t bits = 0;
   switch (op) {
-    case ReduceOp::sum: bits = is_float(type) ? kernel::float_bits(type, -0.0) : 0; break;
-    case ReduceOp::product: bits = is_float(type) ? kernel::float_bits(type, 1.0) : 1; break;
+    case ReduceOp::sum:
+      bits = is_float(type) ? kernel::float_bits(type, -0.0) : 0;
+      break;
+    case ReduceOp::product:
+      bits = is_float(type) ? kernel::float_bits(type, 1.0) : 1;
+      break;
     case ReduceOp::max:
-    case ReduceOp::argmax: bits = extreme_bits(type, false); break;
+    case ReduceOp::argmax:
+      bits = extreme_bits(type, false);
+      break;
     case ReduceOp::min:
-    case ReduceOp::argmin: bits = extreme_bits(type, true); break;
-    case ReduceOp::all: bits = 1; break;
-    case ReduceOp::any: bits = 0; break;
+    case ReduceOp::argmin:
+      bits = extreme_bits(type, true);
+      break;
+    case ReduceOp::all:
+      bits = 1;
+      break;
+    case ReduceOp::any:
+      bits = 0;
+      break;
   }
   return ir.constant(type, bits, lanes);
 }

@@ -1,5 +1,5 @@
-// The scalar operations of kernel IR as LLVM IR, on values of any lane count: exact, without a call to anything, without
-// a trap whatever the operands are.
+// The scalar operations of kernel IR as LLVM IR, on values of any lane count: exact, without a call to anything,
+// without a trap whatever the operands are.
 #pragma once
 
 #include <span>

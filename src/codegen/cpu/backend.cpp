@@ -5,13 +5,13 @@
 
 #include <llvm/IR/DiagnosticInfo.h>
 #include <llvm/IR/DiagnosticPrinter.h>
-#include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Module.h>
 #include <llvm/IR/Verifier.h>
-#include <llvm/Pass.h>
 #include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/MC/TargetRegistry.h>
+#include <llvm/Pass.h>
 #include <llvm/Support/SmallVectorMemoryBuffer.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
@@ -65,8 +65,8 @@ Result<std::unique_ptr<llvm::TargetMachine>> make_machine(const Target& target, 
   if (!found) return Status(Code::internal, reason);
   const auto create = [&](const std::string& features) {
     return std::unique_ptr<llvm::TargetMachine>(
-        found->createTargetMachine(kTriple, kProcessor, features, llvm::TargetOptions(), llvm::Reloc::PIC_, llvm::CodeModel::Small,
-                                   llvm::CodeGenOptLevel::Default, true));
+        found->createTargetMachine(kTriple, kProcessor, features, llvm::TargetOptions(), llvm::Reloc::PIC_,
+                                   llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default, true));
   };
   auto machine = create("");
   if (!machine) return Status(Code::internal, "LLVM has no machine for x86-64");
@@ -109,11 +109,13 @@ Status emit_module(llvm::Module& module, const Target& target, const Batch& batc
   return {};
 }
 
-Status generate(llvm::TargetMachine& machine, llvm::Module& module, llvm::CodeGenFileType type, llvm::SmallVectorImpl<char>& out) {
+Status generate(llvm::TargetMachine& machine, llvm::Module& module, llvm::CodeGenFileType type,
+                llvm::SmallVectorImpl<char>& out) {
   llvm::raw_svector_ostream stream(out);
   llvm::legacy::PassManager passes;
   passes.add(llvm::createEarlyCSEPass());
-  if (machine.addPassesToEmitFile(passes, stream, nullptr, type, true)) return Status(Code::internal, "LLVM cannot write this kind of file");
+  if (machine.addPassesToEmitFile(passes, stream, nullptr, type, true))
+    return Status(Code::internal, "LLVM cannot write this kind of file");
   passes.run(module);
   return {};
 }
@@ -137,7 +139,8 @@ Status run(const Request& request, Response& response) {
   }
   const bool assembly = request.product == Product::assembly;
   llvm::SmallVector<char, 0> bytes;
-  QUARTET_TRY(generate(*machine, module, assembly ? llvm::CodeGenFileType::AssemblyFile : llvm::CodeGenFileType::ObjectFile, bytes));
+  QUARTET_TRY(generate(*machine, module,
+                       assembly ? llvm::CodeGenFileType::AssemblyFile : llvm::CodeGenFileType::ObjectFile, bytes));
   QUARTET_TRY(diagnosed);
   if (assembly) {
     response.text.assign(bytes.begin(), bytes.end());
@@ -154,7 +157,8 @@ Status run(const Request& request, Response& response) {
 
 Result<Response> compile(const Request& request) {
   if (request.compiler_id != compiler_id())
-    return make_error(Code::version_mismatch, "the request is from compiler %.64s, this is %s", request.compiler_id.c_str(), compiler_id());
+    return make_error(Code::version_mismatch, "the request is from compiler %.64s, this is %s",
+                      request.compiler_id.c_str(), compiler_id());
   Response response;
   QUARTET_TRY(with_llvm([&] { return run(request, response); }));
   return response;

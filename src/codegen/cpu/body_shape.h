@@ -9,10 +9,10 @@
 namespace quartet::codegen {
 
 struct BodyShape {
-  int lanes = 1;           // of a run, so that the main type fills whole registers
-  bool masks = true;       // a run's tail can be masked by instructions, else it goes lane by lane
-  size_t statements = 0;   // in all regions
-  bool nested = false;     // has loops, reduces or branches
+  int lanes = 1;          // of a run, so that the main type fills whole registers
+  bool masks = true;      // a run's tail can be masked by instructions, else it goes lane by lane
+  size_t statements = 0;  // in all regions
+  bool nested = false;    // has loops, reduces or branches
 };
 
 // `also`: a type that counts besides those of the body (a reduction's states), or invalid.

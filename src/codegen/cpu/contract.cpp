@@ -72,8 +72,10 @@ void Emitter::contract_rest(const Statement& s, const Tile& whole, llvm::Value* 
   auto& b = ir_.b;
   llvm::Value* const columns = ir_.intrinsic(llvm::Intrinsic::smax, limit, ir_.i64(0));
   llvm::Value* const end = b.CreateAnd(columns, ir_.i64(-whole.lanes));
-  ir_.loop(ir_.i64(0), end, ir_.i64(whole.lanes), [&](llvm::Value* column) { tile({s, whole.lanes, 1, column, nullptr}); });
-  if (whole.lanes > 1) ir_.loop(end, columns, ir_.i64(1), [&](llvm::Value* column) { tile({s, 1, 1, column, nullptr}); });
+  ir_.loop(ir_.i64(0), end, ir_.i64(whole.lanes),
+           [&](llvm::Value* column) { tile({s, whole.lanes, 1, column, nullptr}); });
+  if (whole.lanes > 1)
+    ir_.loop(end, columns, ir_.i64(1), [&](llvm::Value* column) { tile({s, 1, 1, column, nullptr}); });
 }
 
 void Emitter::tile(const Tile& t) {
@@ -90,7 +92,8 @@ Emitter::LlvmValues Emitter::initial_accumulators(const Tile& t) {
     for (int v = 0; v < t.vectors; ++v) {
       lanes_ = t.active(v);
       llvm::Value* const column = ir_.b.CreateAdd(t.column, ir_.i64(int64_t{v} * t.lanes));
-      const Value arguments[] = {math_.number(row), math_.consecutive(column, {0, t.s.columns - 1}, static_cast<uint64_t>(t.lanes), t.lanes)};
+      const Value arguments[] = {
+          math_.number(row), math_.consecutive(column, {0, t.s.columns - 1}, static_cast<uint64_t>(t.lanes), t.lanes)};
       out[t.at(row, v)] = math_.all(region(t.s.regions[1], arguments)[0], t.lanes);
     }
   }
@@ -107,15 +110,17 @@ void Emitter::epilogue(const Tile& t, const LlvmValues& accumulators) {
     for (int v = 0; v < t.vectors; ++v) {
       lanes_ = t.active(v);
       llvm::Value* const column = b.CreateAdd(t.column, ir_.i64(int64_t{v} * t.lanes));
-      const Value arguments[] = {row, math_.consecutive(column, {0, t.s.columns - 1}, static_cast<uint64_t>(t.lanes), t.lanes),
-                                 math_.vector(t.s.dtype, of_row[static_cast<size_t>(v)])};
+      const Value arguments[] = {
+          row, math_.consecutive(column, {0, t.s.columns - 1}, static_cast<uint64_t>(t.lanes), t.lanes),
+          math_.vector(t.s.dtype, of_row[static_cast<size_t>(v)])};
       region(body, arguments);
     }
     lanes_ = outer;
   };
   const size_t width = static_cast<size_t>(t.vectors);
   if (body.body.size() * accumulators.size() <= kInlineEpilogue) {
-    for (int row = 0; row < t.rows(); ++row) emit_row(math_.number(row), std::span(accumulators).subspan(t.at(row, 0), width));
+    for (int row = 0; row < t.rows(); ++row)
+      emit_row(math_.number(row), std::span(accumulators).subspan(t.at(row, 0), width));
     return;
   }
   llvm::Type* const type = accumulators[0]->getType();
@@ -126,7 +131,8 @@ void Emitter::epilogue(const Tile& t, const LlvmValues& accumulators) {
     llvm::Value* const first = b.CreateMul(row, ir_.i64(t.vectors));
     LlvmValues of_row;
     for (size_t v = 0; v < width; ++v)
-      of_row.push_back(b.CreateLoad(type, b.CreateInBoundsGEP(type, array, b.CreateAdd(first, ir_.i64(static_cast<int64_t>(v))))));
+      of_row.push_back(
+          b.CreateLoad(type, b.CreateInBoundsGEP(type, array, b.CreateAdd(first, ir_.i64(static_cast<int64_t>(v))))));
     emit_row(math_.index(row, {0, t.rows() - 1}, 1), of_row);
   });
 }

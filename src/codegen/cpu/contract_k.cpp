@@ -1,5 +1,5 @@
-// The loop over k of a contraction's tile. Its body is one broadcast of A and `vectors` multiply-adds for each row; what is
-// not that must not cost registers: addresses are few pointers and constant distances.
+// The loop over k of a contraction's tile. Its body is one broadcast of A and `vectors` multiply-adds for each row;
+// what is not that must not cost registers: addresses are few pointers and constant distances.
 #include <algorithm>
 
 #include "codegen/cpu/arithmetic.h"
@@ -63,9 +63,9 @@ void Emitter::k_step(const Tile& t, const KPointers& p, int64_t step, std::span<
     llvm::Value* const from = b.CreateConstGEP1_64(vector, b_row, static_cast<uint64_t>(v));
     const llvm::Align align(size_of(b_type));
     llvm::Value* const mask = t.active(v).active;
-    llvm::Instruction* const load =
-        mask ? static_cast<llvm::Instruction*>(b.CreateMaskedLoad(vector, from, align, mask, llvm::Constant::getNullValue(vector)))
-             : b.CreateAlignedLoad(vector, from, align);
+    llvm::Instruction* const load = mask ? static_cast<llvm::Instruction*>(b.CreateMaskedLoad(
+                                               vector, from, align, mask, llvm::Constant::getNullValue(vector)))
+                                         : b.CreateAlignedLoad(vector, from, align);
     memory_.mark(t.s.buffer_b, load);
     columns.push_back(emit_cast(ir_, b_type, type, load));
   }

@@ -14,7 +14,9 @@ struct Emitter::Tile {
   llvm::Value* last = nullptr;  // null: all
 
   int rows() const { return s.rows; }
-  size_t at(int row, int vector) const { return static_cast<size_t>(row) * static_cast<size_t>(vectors) + static_cast<size_t>(vector); }
+  size_t at(int row, int vector) const {
+    return static_cast<size_t>(row) * static_cast<size_t>(vectors) + static_cast<size_t>(vector);
+  }
   Lanes active(int vector) const { return {lanes, vector == vectors - 1 ? last : nullptr}; }
 };
 

@@ -33,7 +33,8 @@ llvm::Value* f32_to_f16_bits(Ir& ir, llvm::Value* value) {
   llvm::Value* const magnitude = b.CreateAnd(bits, number(0x7fffffff));
   // Normal numbers: rebias, add half an ulp less one, plus the last kept bit.
   llvm::Value* const odd = b.CreateAnd(b.CreateLShr(magnitude, number(13)), number(1));
-  llvm::Value* const normal = b.CreateLShr(b.CreateAdd(b.CreateAdd(magnitude, number(0xfff - 0x38000000LL)), odd), number(13));
+  llvm::Value* const normal =
+      b.CreateLShr(b.CreateAdd(b.CreateAdd(magnitude, number(0xfff - 0x38000000LL)), odd), number(13));
   // Subnormal results: adding 0.5 leaves them, rounded, in the low bits.
   llvm::Value* const sum = b.CreateFAdd(b.CreateBitCast(magnitude, value->getType()), ir.real(value->getType(), 0.5));
   llvm::Value* const tiny = b.CreateSub(b.CreateBitCast(sum, bits->getType()), number(0x3f000000));
@@ -55,7 +56,8 @@ llvm::Value* f32_to_bf16_bits(Ir& ir, llvm::Value* value) {
   return b.CreateTrunc(b.CreateLShr(result, number(16)), ir.like(value, b.getInt16Ty()));
 }
 
-// f64 to f32, to the neighbour whose last bit is set where inexact: a later rounding to fewer bits is then the only one.
+// f64 to f32, to the neighbour whose last bit is set where inexact: a later rounding to fewer bits is then the only
+// one.
 llvm::Value* f64_to_f32_odd(Ir& ir, llvm::Value* value) {
   auto& b = ir.b;
   llvm::Value* const nearest = b.CreateFPTrunc(value, f32_like(ir, value));
@@ -82,8 +84,10 @@ llvm::Value* int64_to_f64_sticky(Ir& ir, bool sign, llvm::Value* value) {
 llvm::Value* int_to_float(Ir& ir, DType from, DType to, llvm::Value* value) {
   const bool sign = is_signed_int(from);
   // f16 reaches 65504: what f32 cannot hold exactly overflows either way. bf16 needs one rounding from an exact source.
-  if (to == DType::bf16 && size_of(from) == 8) return emit_cast(ir, DType::f64, to, int64_to_f64_sticky(ir, sign, value));
-  if (to == DType::bf16 && size_of(from) == 4) return emit_cast(ir, DType::f64, to, int_to_float(ir, from, DType::f64, value));
+  if (to == DType::bf16 && size_of(from) == 8)
+    return emit_cast(ir, DType::f64, to, int64_to_f64_sticky(ir, sign, value));
+  if (to == DType::bf16 && size_of(from) == 4)
+    return emit_cast(ir, DType::f64, to, int_to_float(ir, from, DType::f64, value));
   llvm::Type* const type = to == DType::f64 ? f64_like(ir, value) : f32_like(ir, value);
   llvm::Value* const result = sign ? ir.b.CreateSIToFP(value, type) : ir.b.CreateUIToFP(value, type);
   return is_half(to) ? narrow(ir, to, result) : result;
@@ -117,7 +121,8 @@ llvm::Value* from_bool(Ir& ir, DType to, llvm::Value* value) {
 llvm::Value* widen(Ir& ir, DType type, llvm::Value* value) {
   auto& b = ir.b;
   if (type == DType::bf16)
-    return b.CreateBitCast(b.CreateShl(b.CreateZExt(value, i32_like(ir, value)), ir.number(i32_like(ir, value), 16)), f32_like(ir, value));
+    return b.CreateBitCast(b.CreateShl(b.CreateZExt(value, i32_like(ir, value)), ir.number(i32_like(ir, value), 16)),
+                           f32_like(ir, value));
   if (type != DType::f16) return value;
   if (!ir.target.has_avx2()) return f16_to_f32_bits(ir, value);
   return b.CreateFPExt(b.CreateBitCast(value, ir.like(value, b.getHalfTy())), f32_like(ir, value));

@@ -1,5 +1,5 @@
-// Integer division: total, and without the instruction's traps. Vectors have no such instruction: up to 32 bits they divide
-// in floating point, exactly; 64-bit lanes divide one by one unless the caller found a narrower form.
+// Integer division: total, and without the instruction's traps. Vectors have no such instruction: up to 32 bits they
+// divide in floating point, exactly; 64-bit lanes divide one by one unless the caller found a narrower form.
 #include "codegen/cpu/arithmetic.h"
 
 namespace quartet::codegen {
@@ -9,7 +9,8 @@ namespace {
 const llvm::ConstantInt* constant_divisor(llvm::Value* d) {
   const auto* constant = llvm::dyn_cast<llvm::Constant>(d);
   if (!constant) return nullptr;
-  return llvm::dyn_cast_or_null<llvm::ConstantInt>(constant->getType()->isVectorTy() ? constant->getSplatValue() : constant);
+  return llvm::dyn_cast_or_null<llvm::ConstantInt>(constant->getType()->isVectorTy() ? constant->getSplatValue()
+                                                                                     : constant);
 }
 
 // Quotient of operands that neither trap nor wrap, by a division in a float type that holds both: the quotient of two

@@ -47,6 +47,7 @@ llvm::Function* Emitter::declare(const std::string& symbol) {
   function->addFnAttr("min-legal-vector-width", bits);
   function->addFnAttr("frame-pointer", "none");
   function->addFnAttr(llvm::Attribute::NoUnwind);
+  function->setAlignment(llvm::Align(64));
   return function;
 }
 
@@ -55,10 +56,12 @@ void Emitter::enter(llvm::Function* function) {
   b.SetInsertPoint(llvm::BasicBlock::Create(module_.getContext(), "entry", function));
   memory_.enter(function->getArg(0), function->getArg(4));
   for (int32_t i = 0; i < kernel_.dims; ++i) {
-    llvm::Value* const from = b.CreateConstInBoundsGEP1_64(b.getInt64Ty(), function->getArg(1), static_cast<uint64_t>(i));
+    llvm::Value* const from =
+        b.CreateConstInBoundsGEP1_64(b.getInt64Ty(), function->getArg(1), static_cast<uint64_t>(i));
     Range range{0, std::numeric_limits<int64_t>::max()};  // extents
     const size_t n = static_cast<size_t>(i);
-    if (n < kernel_.dim_bounds.size() && kernel_.dim_bounds[n].is_constant()) range.hi = *kernel_.dim_bounds[n].constant();
+    if (n < kernel_.dim_bounds.size() && kernel_.dim_bounds[n].is_constant())
+      range.hi = *kernel_.dim_bounds[n].constant();
     dims_.push_back(math_.index(b.CreateAlignedLoad(b.getInt64Ty(), from, llvm::Align(8), "dim"), range, 1));
   }
 }
@@ -85,15 +88,32 @@ void Emitter::statement(const Statement& s) {
       define(s.results[0], s.dtype == DType::i64 ? math_.number(s.immediate) : constant);
       break;
     }
-    case Op::dim: define(s.results[0], dims_[static_cast<size_t>(s.immediate)]); break;
-    case Op::load: load(s); break;
-    case Op::store: store(s); break;
-    case Op::loop: loop(s); break;
-    case Op::branch: branch(s); break;
-    case Op::reduce: reduce(s); break;
-    case Op::contract: contract(s); break;
-    case Op::yield: break;
-    default: scalar(s); break;
+    case Op::dim:
+      define(s.results[0], dims_[static_cast<size_t>(s.immediate)]);
+      break;
+    case Op::load:
+      load(s);
+      break;
+    case Op::store:
+      store(s);
+      break;
+    case Op::loop:
+      loop(s);
+      break;
+    case Op::branch:
+      branch(s);
+      break;
+    case Op::reduce:
+      reduce(s);
+      break;
+    case Op::contract:
+      contract(s);
+      break;
+    case Op::yield:
+      break;
+    default:
+      scalar(s);
+      break;
   }
 }
 
@@ -102,7 +122,8 @@ void Emitter::scalar(const Statement& s) {
   for (const ValueId id : s.operands) operands.push_back(value(id));
   Value result = math_.apply(kernel::scalar_of(s.op), s.dtype, operands, lanes_.count);
   if (!result.base && !result.vector) {
-    fail(Code::unsupported, std::string(kernel::op_name(s.op)) + " of " + dtype_name(operands[0].dtype) + " was not expanded");
+    fail(Code::unsupported,
+         std::string(kernel::op_name(s.op)) + " of " + dtype_name(operands[0].dtype) + " was not expanded");
     result = math_.vector(s.dtype, llvm::PoisonValue::get(ir_.type(s.dtype, lanes_.count)));
   }
   define(s.results[0], result);
@@ -115,7 +136,8 @@ void Emitter::load(const Statement& s) {
 }
 
 void Emitter::store(const Statement& s) {
-  memory_.store(s.buffer, value(s.operands[0]), value(s.operands[1]), s.operands.size() == 3 ? &value(s.operands[2]) : nullptr, lanes_);
+  memory_.store(s.buffer, value(s.operands[0]), value(s.operands[1]),
+                s.operands.size() == 3 ? &value(s.operands[2]) : nullptr, lanes_);
 }
 
 // The condition is the same for all lanes. Results are joined as vectors where either side's are.

@@ -1,5 +1,5 @@
-// Emits one kernel as one LLVM function. Statements are walked in order; inside a vector loop (or a reduce along lanes) each
-// is emitted once for a run of lanes.
+// Emits one kernel as one LLVM function. Statements are walked in order; inside a vector loop (or a reduce along lanes)
+// each is emitted once for a run of lanes.
 #pragma once
 
 #include <string>

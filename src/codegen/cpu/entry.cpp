@@ -23,7 +23,8 @@ Response respond(std::span<const uint8_t> bytes) {
 }  // namespace
 }  // namespace quartet::codegen
 
-extern "C" __attribute__((visibility("default"))) int32_t quartet_llvm_compile(const uint8_t* request, uint64_t size, uint8_t** response,
+extern "C" __attribute__((visibility("default"))) int32_t quartet_llvm_compile(const uint8_t* request, uint64_t size,
+                                                                               uint8_t** response,
                                                                                uint64_t* response_size) {
   using namespace quartet::codegen;  // NOLINT(google-build-using-namespace)
   if (!response || !response_size || (!request && size > 0)) return 1;

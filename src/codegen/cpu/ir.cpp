@@ -12,10 +12,14 @@ llvm::Type* Ir::vector(llvm::Type* element, int lanes) {
 
 llvm::Type* Ir::type(DType dtype, int lanes) {
   switch (dtype) {
-    case DType::f64: return vector(b.getDoubleTy(), lanes);
-    case DType::f32: return vector(b.getFloatTy(), lanes);
-    case DType::boolean: return vector(b.getInt1Ty(), lanes);
-    default: return vector(b.getIntNTy(static_cast<unsigned>(size_of(dtype)) * 8), lanes);
+    case DType::f64:
+      return vector(b.getDoubleTy(), lanes);
+    case DType::f32:
+      return vector(b.getFloatTy(), lanes);
+    case DType::boolean:
+      return vector(b.getInt1Ty(), lanes);
+    default:
+      return vector(b.getIntNTy(static_cast<unsigned>(size_of(dtype)) * 8), lanes);
   }
 }
 
@@ -37,7 +41,8 @@ llvm::Constant* Ir::real(llvm::Type* type, double value) { return llvm::Constant
 
 llvm::Constant* Ir::constant(DType dtype, int64_t bits, int lanes) {
   llvm::Type* const scalar = type(dtype);
-  if (!scalar->isFloatingPointTy()) return llvm::ConstantInt::get(type(dtype, lanes), static_cast<uint64_t>(bits), true);
+  if (!scalar->isFloatingPointTy())
+    return llvm::ConstantInt::get(type(dtype, lanes), static_cast<uint64_t>(bits), true);
   const unsigned width = static_cast<unsigned>(size_of(dtype)) * 8;
   const llvm::APFloat number(scalar->getFltSemantics(), llvm::APInt(width, static_cast<uint64_t>(bits)));
   return llvm::ConstantFP::get(type(dtype, lanes), number);
@@ -69,7 +74,9 @@ llvm::Value* Ir::slice(llvm::Value* vector, int first, int count) {
 llvm::Type* Ir::like(const llvm::Value* shape, llvm::Type* element) { return vector(element, lanes_of(shape)); }
 
 llvm::Value* Ir::intrinsic(llvm::Intrinsic::ID id, llvm::Value* a) { return b.CreateUnaryIntrinsic(id, a); }
-llvm::Value* Ir::intrinsic(llvm::Intrinsic::ID id, llvm::Value* a, llvm::Value* c) { return b.CreateBinaryIntrinsic(id, a, c); }
+llvm::Value* Ir::intrinsic(llvm::Intrinsic::ID id, llvm::Value* a, llvm::Value* c) {
+  return b.CreateBinaryIntrinsic(id, a, c);
+}
 
 llvm::BasicBlock* Ir::block(const char* name) { return llvm::BasicBlock::Create(b.getContext(), name, function()); }
 

@@ -13,20 +13,31 @@ Range result_range(ScalarOp op, std::span<const Value> x) {
   const Range a = x.empty() ? Range() : x[0].range;
   const Range c = x.size() > 1 ? x[1].range : Range();
   switch (op) {
-    case ScalarOp::add: return a + c;
-    case ScalarOp::sub: return a - c;
-    case ScalarOp::mul: return a * c;
-    case ScalarOp::neg: return Range::exactly(0) - a;
-    case ScalarOp::min: return {std::min(a.lo, c.lo), std::min(a.hi, c.hi)};
-    case ScalarOp::max: return {std::max(a.lo, c.lo), std::max(a.hi, c.hi)};
-    case ScalarOp::select: return unite(x[1].range, x[2].range);
+    case ScalarOp::add:
+      return a + c;
+    case ScalarOp::sub:
+      return a - c;
+    case ScalarOp::mul:
+      return a * c;
+    case ScalarOp::neg:
+      return Range::exactly(0) - a;
+    case ScalarOp::min:
+      return {std::min(a.lo, c.lo), std::min(a.hi, c.hi)};
+    case ScalarOp::max:
+      return {std::max(a.lo, c.lo), std::max(a.hi, c.hi)};
+    case ScalarOp::select:
+      return unite(x[1].range, x[2].range);
     case ScalarOp::floor_div:
     case ScalarOp::div:
       return a.nonnegative() && c.lo >= 1 ? Range{a.lo / c.hi, a.hi / c.lo} : Range();
-    case ScalarOp::floor_mod: return c.lo >= 1 ? Range{0, a.nonnegative() ? std::min(a.hi, c.hi - 1) : c.hi - 1} : Range();
-    case ScalarOp::rem: return a.nonnegative() && c.lo >= 1 ? Range{0, std::min(a.hi, c.hi - 1)} : Range();
-    case ScalarOp::bit_and: return a.nonnegative() || c.nonnegative() ? Range{0, a.nonnegative() ? a.hi : c.hi} : Range();
-    default: return {};
+    case ScalarOp::floor_mod:
+      return c.lo >= 1 ? Range{0, a.nonnegative() ? std::min(a.hi, c.hi - 1) : c.hi - 1} : Range();
+    case ScalarOp::rem:
+      return a.nonnegative() && c.lo >= 1 ? Range{0, std::min(a.hi, c.hi - 1)} : Range();
+    case ScalarOp::bit_and:
+      return a.nonnegative() || c.nonnegative() ? Range{0, a.nonnegative() ? a.hi : c.hi} : Range();
+    default:
+      return {};
   }
 }
 
@@ -37,13 +48,16 @@ uint64_t result_multiple(ScalarOp op, std::span<const Value> x) {
     case ScalarOp::add:
     case ScalarOp::sub:
     case ScalarOp::min:
-    case ScalarOp::max: return std::gcd(a, c);
-    case ScalarOp::neg: return a;
+    case ScalarOp::max:
+      return std::gcd(a, c);
+    case ScalarOp::neg:
+      return a;
     case ScalarOp::mul: {
       uint64_t product = 0;
       return __builtin_mul_overflow(a, c, &product) || product > (uint64_t{1} << 62) ? std::max(a, c) : product;
     }
-    case ScalarOp::select: return std::gcd(x[1].multiple, x[2].multiple);
+    case ScalarOp::select:
+      return std::gcd(x[1].multiple, x[2].multiple);
     case ScalarOp::floor_div: {
       const auto* d = llvm::dyn_cast<llvm::ConstantInt>(x[1].base);
       return d && d->getSExtValue() > 0 && a % d->getZExtValue() == 0 ? a / d->getZExtValue() : 1;
@@ -52,7 +66,8 @@ uint64_t result_multiple(ScalarOp op, std::span<const Value> x) {
       const auto* d = llvm::dyn_cast<llvm::ConstantInt>(x[1].base);
       return d && d->getSExtValue() > 0 ? std::gcd(a, d->getZExtValue()) : 1;
     }
-    default: return 1;
+    default:
+      return 1;
   }
 }
 
@@ -60,7 +75,8 @@ Range range_of(DType type) {
   if (type == DType::boolean) return {0, 1};
   const int bits = static_cast<int>(size_of(type)) * 8;
   if (bits > 32) return {};
-  return is_signed_int(type) ? Range{-(int64_t{1} << (bits - 1)), (int64_t{1} << (bits - 1)) - 1} : Range{0, (int64_t{1} << bits) - 1};
+  return is_signed_int(type) ? Range{-(int64_t{1} << (bits - 1)), (int64_t{1} << (bits - 1)) - 1}
+                             : Range{0, (int64_t{1} << bits) - 1};
 }
 
 bool is_constant(const llvm::Value* value, int64_t n) {
@@ -149,7 +165,8 @@ llvm::Value* LaneMath::all_i32(const Value& value, int lanes) {
   if (value.uniform()) return base;
   llvm::Value* out = value.offset;
   if (value.stride) {  // modulo 2^32, as the sum is
-    llvm::Value* const steps = b.CreateMul(ir.splat(b.CreateTrunc(value.stride, b.getInt32Ty()), lanes), ir.iota(lanes));
+    llvm::Value* const steps =
+        b.CreateMul(ir.splat(b.CreateTrunc(value.stride, b.getInt32Ty()), lanes), ir.iota(lanes));
     out = out ? b.CreateAdd(out, steps) : steps;
   }
   return is_constant(value.base, 0) ? out : b.CreateAdd(base, out);
@@ -167,11 +184,13 @@ Value LaneMath::apply(ScalarOp op, DType to, std::span<const Value> operands, in
     return out;
   }
   if (op == ScalarOp::cast && from == DType::i64) return cast_from_i64(to, operands[0], lanes);
-  if (op == ScalarOp::cast && to == DType::i64 && !is_float(from) && size_of(from) <= 4) return cast_to_i64(operands[0]);
+  if (op == ScalarOp::cast && to == DType::i64 && !is_float(from) && size_of(from) <= 4)
+    return cast_to_i64(operands[0]);
   if (from == DType::i64 && (to == DType::i64 || is_comparison(op))) return apply_i64(op, operands, lanes);
   llvm::SmallVector<llvm::Value*, 3> vectors;
   for (size_t i = 0; i < operands.size(); ++i)  // a select by one condition for all lanes keeps it scalar
-    vectors.push_back(op == ScalarOp::select && i == 0 && operands[0].uniform() ? operands[0].base : all(operands[i], lanes));
+    vectors.push_back(op == ScalarOp::select && i == 0 && operands[0].uniform() ? operands[0].base
+                                                                                : all(operands[i], lanes));
   llvm::Value* const result = emit_scalar(ir, op, from, to, vectors);
   return result ? vector(to, result) : uniform(to, nullptr);
 }
@@ -181,7 +200,8 @@ Value LaneMath::uniform_i64(ScalarOp op, std::span<const Value> operands) {
     return uniform_divide(op, operands[0], operands[1]);
   llvm::SmallVector<llvm::Value*, 3> scalars;
   for (const Value& v : operands) scalars.push_back(v.base);
-  return index(emit_scalar(ir, op, DType::i64, DType::i64, scalars), result_range(op, operands), result_multiple(op, operands));
+  return index(emit_scalar(ir, op, DType::i64, DType::i64, scalars), result_range(op, operands),
+               result_multiple(op, operands));
 }
 
 Value LaneMath::uniform_divide(ScalarOp op, const Value& a, const Value& d) {
@@ -190,7 +210,8 @@ Value LaneMath::uniform_divide(ScalarOp op, const Value& a, const Value& d) {
   const Value operands[] = {a, d};
   const Range range = result_range(op, operands);
   const uint64_t multiple = result_multiple(op, operands);
-  if (!a.range.nonnegative() || d.range.lo < 1) return index(emit_divide(ir, op, DType::i64, a.base, d.base), range, multiple);
+  if (!a.range.nonnegative() || d.range.lo < 1)
+    return index(emit_divide(ir, op, DType::i64, a.base, d.base), range, multiple);
   const bool narrow = a.range.hi <= 0xffffffffLL && d.range.hi <= 0xffffffffLL && !llvm::isa<llvm::Constant>(d.base);
   llvm::Type* const type = narrow ? b.getInt32Ty() : b.getInt64Ty();
   llvm::Value* const x = b.CreateTrunc(a.base, type);
@@ -221,7 +242,8 @@ Value LaneMath::add(const Value& a, const Value& c, bool subtract, int lanes) {
   auto& b = ir.b;
   const Value operands[] = {a, c};
   const ScalarOp op = subtract ? ScalarOp::sub : ScalarOp::add;
-  Value out = index(subtract ? b.CreateSub(a.base, c.base) : b.CreateAdd(a.base, c.base), {}, result_multiple(op, operands));
+  Value out =
+      index(subtract ? b.CreateSub(a.base, c.base) : b.CreateAdd(a.base, c.base), {}, result_multiple(op, operands));
   out.range = result_range(op, operands);
   llvm::Value* const zero = ir.i64(0);
   llvm::Value* const left = a.stride ? a.stride : zero;
@@ -327,7 +349,8 @@ Value LaneMath::compare_index(ScalarOp op, const Value& a, const Value& c, int l
   constexpr int64_t kFar = int64_t{1} << 30;
   if (!offsets || !spread_of(difference, lanes).within(-kFar, kFar)) return elementwise_i64(op, operands, {}, lanes);
   const bool certain = (c.range - a.range).bounded();
-  llvm::Value* distance = certain ? b.CreateSub(c.base, a.base) : ir.intrinsic(llvm::Intrinsic::ssub_sat, c.base, a.base);
+  llvm::Value* distance =
+      certain ? b.CreateSub(c.base, a.base) : ir.intrinsic(llvm::Intrinsic::ssub_sat, c.base, a.base);
   // Clamped outside of what the offsets reach, so that i32 holds it and the outcome stays.
   distance = ir.intrinsic(llvm::Intrinsic::smin, distance, ir.i64(2 * kFar - 1));
   distance = ir.intrinsic(llvm::Intrinsic::smax, distance, ir.i64(-2 * kFar));

@@ -1,11 +1,12 @@
-// Arithmetic on emitter values: keeps what is the same for all lanes scalar, and indices as base + stride * lane + offset.
+// Arithmetic on emitter values: keeps what is the same for all lanes scalar, and indices as base + stride * lane +
+// offset.
 #pragma once
 
 #include <span>
 
+#include "base/scalar_ops.h"
 #include "codegen/cpu/ir.h"
 #include "codegen/cpu/value.h"
-#include "base/scalar_ops.h"
 
 namespace quartet::codegen {
 

@@ -11,7 +11,7 @@ namespace {
 
 namespace jl = llvm::jitlink;
 
-constexpr uint64_t kAlignment = 64;  // of the image, and of every segment in it
+constexpr uint64_t kAlignment = 64;               // of the image, and of every segment in it
 constexpr uint64_t kAnyBase = uint64_t{1} << 20;  // addresses while linking; nothing may depend on them
 constexpr uint64_t kMaxImage = uint64_t{1} << 30;
 
@@ -22,7 +22,8 @@ class ImageMemory : public jl::JITLinkMemoryManager {
     jl::BasicLayout layout(graph);
     uint64_t size = 0;
     for (auto& [group, segment] : layout.segments()) {
-      if (segment.Alignment.value() > kAlignment) return on_allocated(refusal("a section asks for an alignment beyond 64"));
+      if (segment.Alignment.value() > kAlignment)
+        return on_allocated(refusal("a section asks for an alignment beyond 64"));
       size = (size + kAlignment - 1) / kAlignment * kAlignment;
       size += segment.ContentSize + segment.ZeroFillSize;
       if (size > kMaxImage) return on_allocated(refusal("its code is larger than 1 GiB"));
@@ -45,12 +46,16 @@ class ImageMemory : public jl::JITLinkMemoryManager {
   }
 
   Bytes take() { return std::move(image_); }
-  static llvm::Error refusal(const char* reason) { return llvm::make_error<llvm::StringError>(reason, llvm::inconvertibleErrorCode()); }
+  static llvm::Error refusal(const char* reason) {
+    return llvm::make_error<llvm::StringError>(reason, llvm::inconvertibleErrorCode());
+  }
 
  private:
   class Flight : public InFlightAlloc {
    public:
-    void finalize(OnFinalizedFunction on_finalized) override { on_finalized(FinalizedAlloc(llvm::orc::ExecutorAddr(kAnyBase))); }
+    void finalize(OnFinalizedFunction on_finalized) override {
+      on_finalized(FinalizedAlloc(llvm::orc::ExecutorAddr(kAnyBase)));
+    }
     void abandon(OnAbandonedFunction on_abandoned) override { on_abandoned(llvm::Error::success()); }
   };
 
@@ -103,16 +108,21 @@ class Context : public jl::JITLinkContext {
  private:
   llvm::Error check_closed(jl::LinkGraph& graph) {
     for (const jl::Section& section : graph.sections()) {
-      if (section.getMemLifetime() != llvm::orc::MemLifetime::NoAlloc && !section.blocks().empty() && is_writable(section))
-        return llvm::make_error<llvm::StringError>("its code has writable data in " + section.getName(), llvm::inconvertibleErrorCode());
+      if (section.getMemLifetime() != llvm::orc::MemLifetime::NoAlloc && !section.blocks().empty() &&
+          is_writable(section))
+        return llvm::make_error<llvm::StringError>("its code has writable data in " + section.getName(),
+                                                   llvm::inconvertibleErrorCode());
     }
     for (jl::Block* const block : graph.blocks()) {
       for (const jl::Edge& edge : block->edges()) {
         if (!edge.isRelocation()) continue;
         if (edge.getTarget().isExternal() || edge.getTarget().isAbsolute())
-          return refuse(graph, *block, edge, "calls " + (edge.getTarget().hasName() ? edge.getTarget().getName().str() : std::string("an address")));
+          return refuse(
+              graph, *block, edge,
+              "calls " + (edge.getTarget().hasName() ? edge.getTarget().getName().str() : std::string("an address")));
         if (!is_relative(edge.getKind()))
-          return refuse(graph, *block, edge, std::string("needs a fixup of kind ") + jl::x86_64::getEdgeKindName(edge.getKind()));
+          return refuse(graph, *block, edge,
+                        std::string("needs a fixup of kind ") + jl::x86_64::getEdgeKindName(edge.getKind()));
       }
     }
     return llvm::Error::success();
@@ -130,8 +140,10 @@ class Context : public jl::JITLinkContext {
       case jl::x86_64::NegDelta64:
       case jl::x86_64::NegDelta32:
       case jl::x86_64::BranchPCRel32:
-      case jl::x86_64::PCRel32: return true;
-      default: return false;
+      case jl::x86_64::PCRel32:
+        return true;
+      default:
+        return false;
     }
   }
 
@@ -139,7 +151,8 @@ class Context : public jl::JITLinkContext {
     std::string who = "a kernel";
     for (const jl::Symbol* const symbol : graph.defined_symbols()) {
       if (&symbol->getBlock() != &block || !symbol->hasName()) continue;
-      if (edge.getOffset() < symbol->getOffset() || edge.getOffset() >= symbol->getOffset() + symbol->getSize()) continue;
+      if (edge.getOffset() < symbol->getOffset() || edge.getOffset() >= symbol->getOffset() + symbol->getSize())
+        continue;
       const auto found = std::find(symbols_.begin(), symbols_.end(), symbol->getName());
       if (found != symbols_.end()) who = "kernel '" + names_[static_cast<size_t>(found - symbols_.begin())] + "'";
     }
@@ -154,18 +167,21 @@ class Context : public jl::JITLinkContext {
 
 }  // namespace
 
-Result<Blob> link_closed(llvm::MemoryBufferRef object, const std::vector<std::string>& symbols, const std::vector<std::string>& names) {
+Result<Blob> link_closed(llvm::MemoryBufferRef object, const std::vector<std::string>& symbols,
+                         const std::vector<std::string>& names) {
   auto graph = jl::createLinkGraphFromObject(object);
   if (!graph) return Status(Code::compiler, llvm::toString(graph.takeError()));
   Outcome outcome;
-  jl::link(std::move(*graph), std::make_unique<Context>(outcome, symbols, names));  // returns when all is done: nothing waits
+  jl::link(std::move(*graph),
+           std::make_unique<Context>(outcome, symbols, names));  // returns when all is done: nothing waits
   QUARTET_TRY(outcome.status);
   Blob blob;
   blob.image = outcome.memory.take();
   blob.entries = std::move(outcome.entries);
   if (blob.entries.size() != symbols.size()) return Status(Code::internal, "the linker did not finish");
   for (size_t i = 0; i < symbols.size(); ++i)
-    if (blob.entries[i] >= blob.image.size()) return Status(Code::internal, "kernel '" + names[i] + "' is missing from its object");
+    if (blob.entries[i] >= blob.image.size())
+      return Status(Code::internal, "kernel '" + names[i] + "' is missing from its object");
   return blob;
 }
 

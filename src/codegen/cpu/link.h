@@ -10,8 +10,9 @@
 
 namespace quartet::codegen {
 
-// `symbols`: the functions whose offsets are wanted, `names`: what messages call them. An object that refers to anything
-// outside itself, or whose code depends on where it lies, is refused.
-Result<Blob> link_closed(llvm::MemoryBufferRef object, const std::vector<std::string>& symbols, const std::vector<std::string>& names);
+// `symbols`: the functions whose offsets are wanted, `names`: what messages call them. An object that refers to
+// anything outside itself, or whose code depends on where it lies, is refused.
+Result<Blob> link_closed(llvm::MemoryBufferRef object, const std::vector<std::string>& symbols,
+                         const std::vector<std::string>& names);
 
 }  // namespace quartet::codegen

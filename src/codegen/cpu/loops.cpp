@@ -32,16 +32,22 @@ struct Emitter::VectorLoop {
   const kernel::Region& body;
   Value lo, hi;
   BodyShape shape;
-  int runs = 1;          // in a row in the main loop
-  bool tail = true;      // the last run may be partial
+  int runs = 1;                        // in a row in the main loop
+  bool tail = true;                    // the last run may be partial
   std::optional<int64_t> length = {};  // if constant
 };
 
 void Emitter::loop(const Statement& s) {
   switch (s.loop) {
-    case LoopKind::serial: serial_loop(s); break;
-    case LoopKind::unrolled: unrolled_loop(s); break;
-    case LoopKind::vector: vector_loop(s); break;
+    case LoopKind::serial:
+      serial_loop(s);
+      break;
+    case LoopKind::unrolled:
+      unrolled_loop(s);
+      break;
+    case LoopKind::vector:
+      vector_loop(s);
+      break;
   }
 }
 
@@ -56,7 +62,8 @@ void Emitter::serial_loop(const Statement& s) {
     Values arguments{math_.index(i, index_range(lo, hi), std::gcd(lo.multiple, step.multiple))};
     for (size_t n = 0; n < carried; ++n) arguments.push_back(math_.vector(value(s.operands[3 + n]).dtype, state[n]));
     const Values yielded = region(body, arguments);
-    for (size_t n = 0; n < carried; ++n) state[n] = math_.all(yielded[n], keep_vector(body.arguments[1 + n]) ? lanes_.count : 1);
+    for (size_t n = 0; n < carried; ++n)
+      state[n] = math_.all(yielded[n], keep_vector(body.arguments[1 + n]) ? lanes_.count : 1);
   });
   for (size_t i = 0; i < carried; ++i) define(s.results[i], math_.vector(value(s.operands[3 + i]).dtype, state[i]));
 }
@@ -76,7 +83,7 @@ void Emitter::unrolled_loop(const Statement& s) {
 
 Lanes Emitter::first_lanes(llvm::Value* left, int count) {
   auto& b = ir_.b;
-  if (const auto known = constant_of(left); known && *known >= count) return {count, nullptr};
+  if (const auto known = constant_of(left); count == 1 || (known && *known >= count)) return {count, nullptr};
   llvm::Value* const capped = ir_.intrinsic(llvm::Intrinsic::smin, left, ir_.i64(count));
   llvm::Value* const limit = ir_.splat(b.CreateTrunc(capped, b.getInt32Ty()), count);
   return {count, b.CreateICmpSLT(ir_.iota(count), limit)};
@@ -128,7 +135,8 @@ void Emitter::vector_rest(const VectorLoop& loop, llvm::Value* first) {
 
 void Emitter::vector_loop(const Statement& s) {
   auto& b = ir_.b;
-  VectorLoop loop{s.regions[0], value(s.operands[0]), value(s.operands[1]), body_shape(kernel_, s.regions[0], varying_, ir_.target)};
+  VectorLoop loop{s.regions[0], value(s.operands[0]), value(s.operands[1]),
+                  body_shape(kernel_, s.regions[0], varying_, ir_.target)};
   BodyShape& shape = loop.shape;
   if (const auto lo = constant_of(loop.lo.base), hi = constant_of(loop.hi.base); lo && hi) {
     loop.length = std::max<int64_t>(*hi - *lo, 0);
@@ -138,13 +146,13 @@ void Emitter::vector_loop(const Statement& s) {
   if (!shape.nested) loop.runs = shape.statements <= kLightBody ? 4 : shape.statements <= kMiddleBody ? 2 : 1;
   while (loop.runs > 1 && loop.length && *loop.length < loop.runs * shape.lanes) loop.runs /= 2;
   // What both bounds are a multiple of, the length is.
-  const uint64_t grain = loop.length ? static_cast<uint64_t>(*loop.length) : std::gcd(loop.lo.multiple, loop.hi.multiple);
+  const uint64_t grain =
+      loop.length ? static_cast<uint64_t>(*loop.length) : std::gcd(loop.lo.multiple, loop.hi.multiple);
   loop.tail = grain % static_cast<uint64_t>(shape.lanes) != 0;
   const int64_t main_step = int64_t{loop.runs} * shape.lanes;
   if (loop.tail && shape.statements >= kHeavyBody && ir_.target.isa == Isa::avx512) {
-    ir_.loop(loop.lo.base, loop.hi.base, ir_.i64(shape.lanes), [&](llvm::Value* i) {
-      vector_body(loop, i, first_lanes(b.CreateSub(loop.hi.base, i), shape.lanes));
-    });
+    ir_.loop(loop.lo.base, loop.hi.base, ir_.i64(shape.lanes),
+             [&](llvm::Value* i) { vector_body(loop, i, first_lanes(b.CreateSub(loop.hi.base, i), shape.lanes)); });
     return;
   }
   const bool exact = grain % static_cast<uint64_t>(main_step) == 0;

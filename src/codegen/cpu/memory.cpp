@@ -33,8 +33,9 @@ void Memory::enter(llvm::Value* buffers, llvm::Value* scratch) {
       base.pointer = b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), scratch, static_cast<uint64_t>(offset));
       offset += (*buffer.elements.constant() * static_cast<int64_t>(size_of(buffer.dtype)) + 63) / 64 * 64;
     } else {
-      base.pointer = b.CreateAlignedLoad(b.getPtrTy(), b.CreateConstInBoundsGEP1_64(b.getPtrTy(), buffers, static_cast<uint64_t>(argument++)),
-                                         llvm::Align(8), buffer.name.empty() ? "argument" : buffer.name);
+      base.pointer = b.CreateAlignedLoad(
+          b.getPtrTy(), b.CreateConstInBoundsGEP1_64(b.getPtrTy(), buffers, static_cast<uint64_t>(argument++)),
+          llvm::Align(8), buffer.name.empty() ? "argument" : buffer.name);
     }
     bases_.push_back(base);
   }
@@ -72,7 +73,8 @@ llvm::Value* Memory::address(BufferId buffer, llvm::Value* element) {
 }
 
 llvm::Align Memory::element_alignment(BufferId buffer) const {
-  return llvm::Align(std::min<uint64_t>(size_of(dtype(buffer)), static_cast<uint64_t>(kernel_.buffers[static_cast<size_t>(buffer)].alignment)));
+  return llvm::Align(std::min<uint64_t>(size_of(dtype(buffer)),
+                                        static_cast<uint64_t>(kernel_.buffers[static_cast<size_t>(buffer)].alignment)));
 }
 
 llvm::Align Memory::alignment(BufferId buffer, const Value& index) const {
@@ -102,7 +104,8 @@ llvm::Value* Memory::addresses(BufferId buffer, const Value& index, int lanes) {
 
 llvm::Value* Memory::load_scalar(BufferId buffer, const Value& index) {
   const DType type = dtype(buffer);
-  llvm::LoadInst* const load = ir_.b.CreateAlignedLoad(ir_.memory_type(type), address(buffer, index.base), alignment(buffer, index));
+  llvm::LoadInst* const load =
+      ir_.b.CreateAlignedLoad(ir_.memory_type(type), address(buffer, index.base), alignment(buffer, index));
   mark(buffer, load);
   return from_memory(ir_, type, load);
 }
@@ -140,13 +143,15 @@ llvm::Value* Memory::gather(BufferId buffer, const Value& index, llvm::Value* ma
   }
   llvm::Value* const rest = mask && fill ? to_memory(ir_, type, fill) : llvm::Constant::getNullValue(memory_type);
   llvm::Value* const which = mask ? mask : llvm::ConstantInt::getTrue(ir_.type(DType::boolean, lanes));
-  llvm::CallInst* const load = b.CreateMaskedGather(memory_type, addresses(buffer, index, lanes), element_alignment(buffer), which, rest);
+  llvm::CallInst* const load =
+      b.CreateMaskedGather(memory_type, addresses(buffer, index, lanes), element_alignment(buffer), which, rest);
   this->mark(buffer, load);
   return from_memory(ir_, type, load);
 }
 
 // Without a guard that is one for all lanes.
-Value Memory::load_some(BufferId buffer, const Value& index, const Value* guard, const Value* fill, const Lanes& lanes) {
+Value Memory::load_some(BufferId buffer, const Value& index, const Value* guard, const Value* fill,
+                        const Lanes& lanes) {
   auto& b = ir_.b;
   const DType type = dtype(buffer);
   if (index.uniform() && !guard) {
@@ -173,7 +178,8 @@ Value Memory::load_some(BufferId buffer, const Value& index, const Value* guard,
     }
     return math_.vector(type, b.CreateSelect(which, ir_.splat(loaded, lanes.count), rest));
   }
-  if (is_one(index.stride) && !index.offset) return math_.vector(type, load_run(buffer, index, which, rest, lanes.count));
+  if (is_one(index.stride) && !index.offset)
+    return math_.vector(type, load_run(buffer, index, which, rest, lanes.count));
   return math_.vector(type, gather(buffer, index, which, rest, lanes.count));
 }
 
@@ -200,13 +206,15 @@ Value Memory::load(BufferId buffer, const Value& index, const Value* guard, cons
   return math_.vector(type, phi);
 }
 
-void Memory::store_some(BufferId buffer, const Value& index, const Value& value, const Value* guard, const Lanes& lanes) {
+void Memory::store_some(BufferId buffer, const Value& index, const Value& value, const Value* guard,
+                        const Lanes& lanes) {
   auto& b = ir_.b;
   const DType type = dtype(buffer);
   llvm::Value* const which = lanes.count == 1 ? nullptr : mask(guard, lanes);
   llvm::Instruction* store = nullptr;
   if (lanes.count == 1 || (index.uniform() && !which)) {
-    llvm::Value* const last = ir_.lane(math_.all(value, lanes.count), lanes.count - 1);  // the iteration that would come last
+    llvm::Value* const last =
+        ir_.lane(math_.all(value, lanes.count), lanes.count - 1);  // the iteration that would come last
     store = b.CreateAlignedStore(to_memory(ir_, type, last), address(buffer, index.base), alignment(buffer, index));
   } else {
     llvm::Value* const all = to_memory(ir_, type, math_.all(value, lanes.count));
@@ -215,8 +223,10 @@ void Memory::store_some(BufferId buffer, const Value& index, const Value& value,
       store = which ? static_cast<llvm::Instruction*>(b.CreateMaskedStore(all, to, alignment(buffer, index), which))
                     : b.CreateAlignedStore(all, to, alignment(buffer, index));
     } else {
-      llvm::Value* const lanes_to_store = which ? which : llvm::ConstantInt::getTrue(ir_.type(DType::boolean, lanes.count));
-      store = b.CreateMaskedScatter(all, addresses(buffer, index, lanes.count), element_alignment(buffer), lanes_to_store);
+      llvm::Value* const lanes_to_store =
+          which ? which : llvm::ConstantInt::getTrue(ir_.type(DType::boolean, lanes.count));
+      store =
+          b.CreateMaskedScatter(all, addresses(buffer, index, lanes.count), element_alignment(buffer), lanes_to_store);
     }
   }
   mark(buffer, store);

@@ -40,8 +40,10 @@ class Memory {
   llvm::Value* load_scalar(kernel::BufferId buffer, const Value& index);
   llvm::Value* load_run(kernel::BufferId buffer, const Value& index, llvm::Value* mask, llvm::Value* fill, int lanes);
   llvm::Value* gather(kernel::BufferId buffer, const Value& index, llvm::Value* mask, llvm::Value* fill, int lanes);
-  Value load_some(kernel::BufferId buffer, const Value& index, const Value* guard, const Value* fill, const Lanes& lanes);
-  void store_some(kernel::BufferId buffer, const Value& index, const Value& value, const Value* guard, const Lanes& lanes);
+  Value load_some(kernel::BufferId buffer, const Value& index, const Value* guard, const Value* fill,
+                  const Lanes& lanes);
+  void store_some(kernel::BufferId buffer, const Value& index, const Value& value, const Value* guard,
+                  const Lanes& lanes);
   void set_scopes();
 
   LaneMath& math_;

@@ -1,5 +1,6 @@
-// Reductions in the order of tile/reduction_order.h. Outside vector loops the partial states are the lanes of registers;
-// inside, each lane has its own states, which live in registers if the elements are few and on the stack otherwise.
+// Reductions in the order of tile/reduction_order.h. Outside vector loops the partial states are the lanes of
+// registers; inside, each lane has its own states, which live in registers if the elements are few and on the stack
+// otherwise.
 #include <algorithm>
 #include <numeric>
 
@@ -13,9 +14,9 @@ using kernel::Statement;
 
 namespace {
 
-constexpr int64_t kFewElements = 16;         // unrolled
-constexpr int64_t kManyStatements = 256;     // of an unrolled reduction
-constexpr int64_t kNarrowIndex = 1 << 30;    // distances kept in i32
+constexpr int64_t kFewElements = 16;       // unrolled
+constexpr int64_t kManyStatements = 256;   // of an unrolled reduction
+constexpr int64_t kNarrowIndex = 1 << 30;  // distances kept in i32
 
 std::optional<int64_t> constant_of(const llvm::Value* value) {
   const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(value);
@@ -31,12 +32,14 @@ std::optional<int64_t> constant_count(const llvm::Value* lo, const llvm::Value* 
 }  // namespace
 
 void Emitter::reduce(const Statement& s) {
-  Reduction r{s, value(s.operands[0]), value(s.operands[1]), body_shape(kernel_, s.regions[0], varying_, ir_.target, s.dtype)};
+  Reduction r{s, value(s.operands[0]), value(s.operands[1]),
+              body_shape(kernel_, s.regions[0], varying_, ir_.target, s.dtype)};
   r.along = lanes_.count == 1 && s.interleave > 1;
   r.shape.lanes = r.along ? std::min(r.shape.lanes, s.interleave) : lanes_.count;
   r.indexed = s.reduce == ReduceOp::argmax || s.reduce == ReduceOp::argmin;
   const Range length = r.hi.range - r.lo.range;
-  const bool narrow = (s.chunk > 0 && s.chunk <= kNarrowIndex) || length.within(std::numeric_limits<int64_t>::min() + 1, kNarrowIndex);
+  const bool narrow =
+      (s.chunk > 0 && s.chunk <= kNarrowIndex) || length.within(std::numeric_limits<int64_t>::min() + 1, kNarrowIndex);
   r.index_type = narrow ? ir_.b.getInt32Ty() : ir_.b.getInt64Ty();
   const bool one_chunk = s.chunk == 0 || (length.bounded() && length.hi <= s.chunk);
   State total = one_chunk ? reduce_chunk(r, r.lo.base, r.hi.base) : reduce_chunks(r);
@@ -106,7 +109,8 @@ Emitter::State Emitter::element(const Reduction& r, llvm::Value* at, llvm::Value
   return out;
 }
 
-// --- lanes along the reduction -----------------------------------------------------------------------------------------
+// --- lanes along the reduction
+// -----------------------------------------------------------------------------------------
 
 Emitter::State Emitter::along_lanes(const Reduction& r, llvm::Value* lo, llvm::Value* hi) {
   auto& b = ir_.b;
@@ -138,7 +142,9 @@ void Emitter::whole_runs(const Reduction& r, llvm::Value* lo, llvm::Value* end, 
     if (r.indexed) carried.push_back(state.index);
   }
   const size_t parts = r.indexed ? 2 : 1;
-  const auto state_of = [&](size_t i) { return State{carried[i * parts], r.indexed ? carried[i * parts + 1] : nullptr}; };
+  const auto state_of = [&](size_t i) {
+    return State{carried[i * parts], r.indexed ? carried[i * parts + 1] : nullptr};
+  };
   ir_.loop(lo, end, ir_.i64(r.interleave()), carried, [&](llvm::Value* first) {
     for (size_t i = 0; i < states.size(); ++i) {
       llvm::Value* const at = ir_.b.CreateAdd(first, ir_.i64(static_cast<int64_t>(i) * lanes));
@@ -183,7 +189,8 @@ void Emitter::partial_run(const Reduction& r, llvm::Value* chunk, llvm::Value* f
   for (size_t i = 0; i < states.size(); ++i) states[i] = read_state(r, array, ir_.i64(static_cast<int64_t>(i)));
 }
 
-// --- a reduction for each lane -------------------------------------------------------------------------------------------
+// --- a reduction for each lane
+// -------------------------------------------------------------------------------------------
 
 Emitter::State Emitter::in_registers(const Reduction& r, llvm::Value* lo, int64_t count) {
   States states(static_cast<size_t>(r.interleave()));
@@ -227,7 +234,9 @@ Emitter::State Emitter::in_memory(const Reduction& r, llvm::Value* lo, llvm::Val
         carried.push_back(start.best);
         if (r.indexed) carried.push_back(start.index);
       }
-      const auto state_of = [&](size_t g) { return State{carried[g * parts], r.indexed ? carried[g * parts + 1] : nullptr}; };
+      const auto state_of = [&](size_t g) {
+        return State{carried[g * parts], r.indexed ? carried[g * parts + 1] : nullptr};
+      };
       llvm::Value* const first = b.CreateAdd(lo, p);
       ir_.loop(first, b.CreateAdd(first, whole), ir_.i64(round), carried, [&](llvm::Value* at) {
         for (size_t g = 0; g < static_cast<size_t>(together); ++g) {

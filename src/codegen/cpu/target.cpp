@@ -11,12 +11,15 @@ namespace {
 std::initializer_list<const char*> class_features(Isa isa) {
   static constexpr std::initializer_list<const char*> kSse2 = {"+sse2"};
   static constexpr std::initializer_list<const char*> kAvx2 = {"+avx2", "+f16c", "+fma"};
-  static constexpr std::initializer_list<const char*> kAvx512 = {"+avx2",     "+avx512bw", "+avx512cd", "+avx512dq",
+  static constexpr std::initializer_list<const char*> kAvx512 = {"+avx2",    "+avx512bw", "+avx512cd", "+avx512dq",
                                                                  "+avx512f", "+avx512vl", "+f16c",     "+fma"};
   switch (isa) {
-    case Isa::avx512: return kAvx512;
-    case Isa::avx2: return kAvx2;
-    case Isa::sse2: break;
+    case Isa::avx512:
+      return kAvx512;
+    case Isa::avx2:
+      return kAvx2;
+    case Isa::sse2:
+      break;
   }
   return kSse2;
 }
@@ -38,9 +41,11 @@ Result<Target> make_target(const CpuModel& model) {
   Target target;
   target.isa = model.isa;
   target.vector_bytes = bytes;
-  for (const char* feature : class_features(model.isa)) target.features += (target.features.empty() ? "" : ",") + std::string(feature);
+  for (const char* feature : class_features(model.isa))
+    target.features += (target.features.empty() ? "" : ",") + std::string(feature);
   for (const std::string& feature : model.features) {
-    if (!well_formed(feature)) return make_error(Code::invalid_argument, "'%.64s' is no feature to add", feature.c_str());
+    if (!well_formed(feature))
+      return make_error(Code::invalid_argument, "'%.64s' is no feature to add", feature.c_str());
     // A wider register file belongs to a higher class.
     if (model.isa != Isa::avx512 && feature.starts_with("+avx512"))
       return make_error(Code::invalid_argument, "feature %s is beyond class %s", feature.c_str(), isa_name(model.isa));

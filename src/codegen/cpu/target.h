@@ -23,7 +23,8 @@ struct Target {
   int lanes(size_t bytes) const { return vector_bytes / static_cast<int>(bytes); }
 };
 
-// Refuses models whose class, width and features do not fit together, and features that would change what the class means.
+// Refuses models whose class, width and features do not fit together, and features that would change what the class
+// means.
 Result<Target> make_target(const CpuModel& model);
 
 }  // namespace quartet::codegen

@@ -1,5 +1,5 @@
-// The form in which the emitter holds a kernel-IR value: one number for all lanes, an index that differs by lane in a known
-// way, or a vector.
+// The form in which the emitter holds a kernel-IR value: one number for all lanes, an index that differs by lane in a
+// known way, or a vector.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,9 @@ struct Range {
   int64_t hi = std::numeric_limits<int64_t>::max();
 
   static Range exactly(int64_t value) { return {value, value}; }
-  bool bounded() const { return lo != std::numeric_limits<int64_t>::min() && hi != std::numeric_limits<int64_t>::max(); }
+  bool bounded() const {
+    return lo != std::numeric_limits<int64_t>::min() && hi != std::numeric_limits<int64_t>::max();
+  }
   bool within(int64_t low, int64_t high) const { return lo >= low && hi <= high; }
   bool fits_i32() const { return within(std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()); }
   bool nonnegative() const { return lo >= 0; }
@@ -29,7 +31,8 @@ Range unite(const Range& a, const Range& b);
 
 // Exactly one of these:
 //   uniform: base alone
-//   index (i64 only): base + stride * lane + offset, where stride (i64, the same for all lanes) and offset (i32 by lane) may
+//   index (i64 only): base + stride * lane + offset, where stride (i64, the same for all lanes) and offset (i32 by
+//   lane) may
 //     be missing, not both
 //   vector: `vector` alone
 struct Value {
