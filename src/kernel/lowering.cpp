@@ -57,7 +57,9 @@ IntExpr Lowering::collapse(const IntExpr& e, const AxisRun& run) const {
   std::map<int32_t, IntExpr> divided;
   for (size_t i = run.axes.size(); i-- > 0;) {
     const int32_t axis = run.axes[i];
-    const IntExpr& extent = expr().axes[static_cast<size_t>(axis)];
+    // An axis without elements has no points to tell apart.
+    const IntExpr& size = expr().axes[static_cast<size_t>(axis)];
+    const IntExpr extent = size.is(0) ? IntExpr(1) : size;
     linear += IntExpr::axis(axis) * stride;
     const IntExpr quotient = floor_div(loop, stride);
     divided[axis] = i == 0 ? quotient : floor_mod(quotient, extent);
