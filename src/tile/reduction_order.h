@@ -20,6 +20,7 @@
 // sum
 //   of exp(x - m_b), each reduced as above within the block; blocks merge left to right by
 //   m = max(m, m_b), s = s * exp(m_old - m) + s_b * exp(m_b - m), starting from the first block.
+//   Where a maximum is -inf, 0 stands in for it in these differences, so that a block of -inf adds 0 and not NaN.
 //
 // f16 and bf16 sums accumulate in f32 and round once at the end; integer reductions wrap and have any order.
 #pragma once
