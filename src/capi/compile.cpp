@@ -18,6 +18,7 @@ Result<compiler::Request> request_of(const quartet_context& context, const quart
   request.graph = graph->graph;
   QUARTET_ASSIGN(request.options, options_argument(options));
   if (context.cache_mode == QUARTET_CACHE_OFF) QUARTET_TRY(request.options.set_text(OptionId::cache_mode, "off"));
+  if (request.options.tune() != 0) return Status(Code::unsupported, "option tune: this version measures no plans");
   QUARTET_ASSIGN(request.target, compiler::resolve_target(request.options));
   return request;
 }
@@ -78,7 +79,7 @@ int32_t quartet_compile(quartet_context* context, const quartet_graph* graph, co
     QUARTET_ASSIGN(const compiler::Request request, request_of(*context, graph, device, options));
     const JobSystem::Busy busy(*context->jobs);
     QUARTET_ASSIGN(auto compiled, compile_now(*context, request, nullptr));
-    *out = make_program(*context, std::move(compiled));
+    *out = make_program(*context, std::move(compiled), vEUs_of(*context, request.options));
     return {};
   });
 }
@@ -90,11 +91,12 @@ int32_t quartet_compile_async(quartet_context* context, const quartet_graph* gra
     QUARTET_TRY(check_context(context));
     QUARTET_TRY(not_null(out, "out"));
     QUARTET_ASSIGN(compiler::Request request, request_of(*context, graph, device, options));
+    const int vEUs = vEUs_of(*context, request.options);
     auto work = [context, request = std::move(request)](const std::atomic<bool>& cancelled) {
       return compile_now(*context, request, &cancelled);
     };
     auto future = std::make_unique<quartet_future>();
-    future->state = std::make_shared<FutureState>(*context, std::move(work));
+    future->state = std::make_shared<FutureState>(*context, vEUs, std::move(work));
     future->context = ContextRef(context);
     future->link = context->jobs->submit(future->state);
     *out = future.release();

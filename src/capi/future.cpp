@@ -46,8 +46,8 @@ std::unique_ptr<DoneCallback> FutureState::CallbackList::pop() {
 // --- the state
 // ---------------------------------------------------------------------------------------------------------------
 
-FutureState::FutureState(quartet_context& context, CompileWork work)
-    : context_(context), monitor_(context.jobs->monitor()), work_(std::move(work)) {}
+FutureState::FutureState(quartet_context& context, int vEUs, CompileWork work)
+    : context_(context), monitor_(context.jobs->monitor()), vEUs_(vEUs), work_(std::move(work)) {}
 
 FutureState::~FutureState() = default;
 
@@ -206,7 +206,7 @@ int32_t quartet_future_take_program(quartet_future* future, quartet_program** ou
     if (!future->state->finished()) return {Code::failed_precondition, "the compile has not finished"};
     QUARTET_TRY(future->state->status());
     if (!future->context) return {Code::cancelled, "the context is being released"};
-    *out = make_program(*future->context, future->state->program());
+    *out = make_program(*future->context, future->state->program(), future->state->vEUs());
     return {};
   });
 }

@@ -35,7 +35,7 @@ using CompileWork =
 class FutureState final : public Job, public std::enable_shared_from_this<FutureState> {
  public:
   // `context` outlives the state's work, not the state.
-  FutureState(quartet_context& context, CompileWork work);
+  FutureState(quartet_context& context, int vEUs, CompileWork work);
   ~FutureState() override;
 
   void run() noexcept override;
@@ -47,6 +47,7 @@ class FutureState final : public Job, public std::enable_shared_from_this<Future
   // Ok while unfinished.
   const Status& status() const;
   const std::shared_ptr<const compiler::CompiledProgram>& program() const { return program_; }
+  int vEUs() const { return vEUs_; }  // a run's
 
   // Keeps the callback until finished; false when that has happened, and then takes nothing.
   bool add(std::unique_ptr<DoneCallback>& callback, int32_t mode);
@@ -62,6 +63,7 @@ class FutureState final : public Job, public std::enable_shared_from_this<Future
 
   quartet_context& context_;
   std::shared_ptr<JobMonitor> monitor_;
+  const int vEUs_;
   CompileWork work_;
   std::atomic<bool> cancelled_{false}, finished_{false};
   Status status_;

@@ -15,7 +15,7 @@ int vEUs_of(const quartet_context& context, const Options& options) {
   return asked == 0 ? available : std::min(asked, runtime::WorkerPool::kMaxVEUs);
 }
 
-quartet_program* make_program(quartet_context& context, compiler::ProgramPtr compiled) {
+quartet_program* make_program(quartet_context& context, compiler::ProgramPtr compiled, int vEUs) {
   auto handle = std::make_unique<quartet_program>();
   const program::Program& program = compiled->program->program();
   const auto name_of = [&](Symbol symbol) {
@@ -24,7 +24,7 @@ quartet_program* make_program(quartet_context& context, compiler::ProgramPtr com
   };
   for (const auto& info : program.inputs) handle->inputs.emplace_back(info.name, info.dtype, info.shape, name_of);
   for (const auto& info : program.outputs) handle->outputs.emplace_back(info.name, info.dtype, info.shape, name_of);
-  handle->vEUs = vEUs_of(context, compiled->request.options);
+  handle->vEUs = vEUs;
   context.remember(compiled->program);
   handle->compiled = std::move(compiled);
   handle->context = ContextRef(&context);
@@ -171,8 +171,7 @@ int32_t quartet_program_load(quartet_context* context, const void* bytes, size_t
     }
     QUARTET_ASSIGN(const auto view, bytes_argument(bytes, size));
     QUARTET_ASSIGN(auto compiled, context->engine->load(view));
-    *out = make_program(*context, std::move(compiled));
-    (*out)->vEUs = vEUs_of(*context, values);
+    *out = make_program(*context, std::move(compiled), vEUs_of(*context, values));
     return {};
   });
 }

@@ -20,7 +20,7 @@ struct quartet_program : quartet::capi::SharedHandle<quartet::capi::HandleKind::
 namespace quartet::capi {
 
 // Owned by the caller; throws bad_alloc.
-quartet_program* make_program(quartet_context& context, compiler::ProgramPtr compiled);
+quartet_program* make_program(quartet_context& context, compiler::ProgramPtr compiled, int vEUs);
 // Ok for a live program of this process.
 Status check_program(const quartet_program* program);
 HostMemory* memory_of(const quartet_program* program);

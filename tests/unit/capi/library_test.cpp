@@ -38,7 +38,6 @@ static_assert(static_cast<int>(OptionId::isa) == QUARTET_OPTION_ISA);
 static_assert(static_cast<int>(OptionId::flush_denormals) == QUARTET_OPTION_FLUSH_DENORMALS);
 static_assert(static_cast<int>(OptionId::cache_mode) == QUARTET_OPTION_CACHE_MODE);
 static_assert(static_cast<int>(OptionId::tune) == QUARTET_OPTION_TUNE);
-static_assert(static_cast<int>(OptionId::max_recursion) == QUARTET_OPTION_MAX_RECURSION);
 static_assert(static_cast<int>(OptionId::dim_hint) == QUARTET_OPTION_DIM_HINT);
 static_assert(static_cast<int>(OptionType::boolean) == QUARTET_OPTION_BOOL);
 static_assert(static_cast<int>(OptionType::integer) == QUARTET_OPTION_INTEGER);

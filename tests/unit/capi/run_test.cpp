@@ -297,6 +297,28 @@ TEST_F(RunTest, TheSameRequestComesFromMemory) {
   EXPECT_EQ(info.origin, QUARTET_ORIGIN_COMPILED);
 }
 
+TEST_F(RunTest, OptionsAreLookedAt) {
+  quartet_options* raw = nullptr;
+  ASSERT_TRUE(is_ok(quartet_options_create(&raw, error_.out()), error_));
+  const OptionsHandle options(raw);
+  const Graph graph = make_mlp(context_.get());
+  ASSERT_TRUE(is_ok(quartet_options_set_i64(raw, QUARTET_OPTION_TUNE, 4, error_.out()), error_));
+  quartet_program* none = nullptr;
+  EXPECT_TRUE(fails(quartet_compile(context_.get(), graph.get(), nullptr, raw, &none, error_.out()), error_,
+                    QUARTET_E_UNSUPPORTED, "tune"));
+  ASSERT_TRUE(is_ok(quartet_options_set_i64(raw, QUARTET_OPTION_TUNE, 0, error_.out()), error_));
+  ASSERT_TRUE(is_ok(quartet_options_set_named(raw, "isa", 3, "sse2", 4, error_.out()), error_));
+  ASSERT_TRUE(is_ok(quartet_options_set_named(raw, "threads", 7, "3", 1, error_.out()), error_));
+  program_ = compile(graph, raw);
+  auto info = make_struct<quartet_program_info>();
+  ASSERT_TRUE(is_ok(quartet_program_get_info(program_.get(), &info, error_.out()), error_));
+  EXPECT_EQ(info.origin, QUARTET_ORIGIN_COMPILED) << "another class is another program";
+  auto out = empty_tensor();
+  ASSERT_TRUE(is_ok(run(tensor_of(rows_, {2, 4}), out), error_));
+  EXPECT_EQ(std::memcmp(out.data, wanted_.data(), 24), 0);
+  quartet_buffer_release(out.buffer);
+}
+
 TEST_F(RunTest, BytesCarryAProgramToAnotherContext) {
   quartet_blob* blob = nullptr;
   ASSERT_TRUE(is_ok(quartet_program_serialize(program_.get(), &blob, error_.out()), error_));
