@@ -291,8 +291,10 @@ class Context {
   static Result<Context> create(const ContextSettings& settings = {}) {
     auto cache = detail::sized<quartet_cache_desc>();
     cache.mode = settings.cache_mode;
-    cache.path = settings.cache_path.c_str();
-    cache.path_size = settings.cache_path.size();
+    if (!settings.cache_path.empty()) {
+      cache.path = settings.cache_path.c_str();
+      cache.path_size = settings.cache_path.size();
+    }
     cache.max_bytes = settings.cache_bytes;
     auto desc = detail::sized<quartet_context_desc>();
     desc.allocator = settings.allocator;
