@@ -62,7 +62,7 @@ class Placer {
           const double target = total * static_cast<double>(part + 1) / static_cast<double>(used);
           const double here =
               per_task > 0 ? (target - before) / per_task : (target > before ? static_cast<double>(limit) : 0.0);
-          limit = here >= static_cast<double>(limit) ? limit : static_cast<int64_t>(std::fmax(here, 0.0) + 0.5);
+          limit = here >= static_cast<double>(limit) ? limit : std::llround(std::fmax(here, 0.0));
           limit = std::min(limit, tasks_[s]);
         }
         append(part, s, done, limit);

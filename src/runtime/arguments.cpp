@@ -15,7 +15,7 @@ Status check_memory(const void* data, uint64_t given, uint64_t needed, const Ten
   if (data == nullptr) return refuse("the pointer is null, but its shape needs " + std::to_string(needed) + " bytes");
   if (given < needed)
     return refuse(std::to_string(given) + " bytes are given, its shape needs " + std::to_string(needed));
-  if (reinterpret_cast<uintptr_t>(data) % element != 0)
+  if (element > 1 && reinterpret_cast<uintptr_t>(data) % element != 0)
     return refuse("the pointer is not aligned to " + std::to_string(element) + " bytes, the size of " +
                   dtype_name(place.dtype()));
   return {};

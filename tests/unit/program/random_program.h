@@ -83,8 +83,10 @@ class RandomProgram {
     const auto run = [&](const Stage& stage) {
       const KernelInfo& kernel = program.kernels[static_cast<size_t>(stage.kernel)];
       std::vector<int64_t> values;
+      values.reserve(kernel.dims.size());
       for (const IntExpr& dim : kernel.dims) values.push_back(value(dim, n));
       std::vector<void*> buffers;
+      buffers.reserve(stage.arguments.size());
       buffer(stage.arguments.back()).assign(static_cast<size_t>(values[0]), 0);
       for (const BufferRef& ref : stage.arguments) buffers.push_back(buffer(ref).data());
       mix_kernel(buffers.data(), values.data(), 0, value(stage.tasks, n), nullptr);
@@ -171,6 +173,7 @@ class RandomProgram {
 
   void sort_by_wave() {
     std::vector<int32_t> order;
+    order.reserve(program.stages.size());
     for (size_t i = 0; i < program.stages.size(); ++i) order.push_back(static_cast<int32_t>(i));
     const auto wave = [&](int32_t i) { return program.stages[static_cast<size_t>(i)].wave; };
     std::ranges::sort(order, {}, [&](int32_t i) { return std::pair(wave(i), i); });

@@ -52,12 +52,14 @@ class Arguments {
 
   std::vector<InputTensor> inputs() const {
     std::vector<InputTensor> list;
+    list.reserve(inputs_.size());
     for (size_t i = 0; i < inputs_.size(); ++i)
       list.push_back({inputs_[i].data() + 1, (inputs_[i].size() - 1) * 4, in_shapes_[i]});
     return list;
   }
   std::vector<OutputTensor> outputs() {
     std::vector<OutputTensor> list;
+    list.reserve(outputs_.size());
     for (size_t i = 0; i < outputs_.size(); ++i)
       list.push_back({outputs_[i].data() + 1, (outputs_[i].size() - 2) * 4, out_shapes_[i]});
     return list;

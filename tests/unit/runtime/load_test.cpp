@@ -147,6 +147,7 @@ TEST(Load, OneProgramServesManyThreads) {
   const auto program = load(make_artifact(sample_program()));
   ASSERT_TRUE(program.ok());
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int t = 0; t < 4; ++t)
     threads.emplace_back([&] {
       for (int round = 0; round < 20; ++round) expect_runs(**program);

@@ -34,7 +34,9 @@ class Recorder final : public TeamWork {
   }
   void run_segment(int32_t phase, int32_t vEU) override {
     if (phase_.load() != phase) ++wrong_;
-    if (counts_[static_cast<size_t>(phase * vEUs() + vEU)].fetch_add(1) != runs_) ++wrong_;
+    if (counts_[static_cast<size_t>(phase) * static_cast<size_t>(vEUs()) + static_cast<size_t>(vEU)].fetch_add(1) !=
+        runs_)
+      ++wrong_;
     if (std::this_thread::get_id() != caller_) ++helped_;
     const int spins = static_cast<int>(hash(phase, vEU) % 200);
     for (int i = 0; i < spins; ++i) sink_.fetch_add(1, std::memory_order_relaxed);
@@ -113,6 +115,7 @@ TEST(WorkerPool, TheCallerSleepsWhileAWorkerIsSlow) {
 TEST(WorkerPool, SeveralRunsAtOnce) {
   WorkerPool pool({.threads = 2, .jobs = nullptr, .spin_ns = 20'000});
   std::vector<std::thread> callers;
+  callers.reserve(4);
   for (uint64_t c = 0; c < 4; ++c)
     callers.emplace_back([&pool, c] {
       for (uint64_t seed = 0; seed < 10; ++seed) {
@@ -246,6 +249,7 @@ TEST(HostJobs, OneThreadServesSeveralRuns) {
   {
     WorkerPool pool({.threads = 0, .jobs = jobs, .spin_ns = 20'000});
     std::vector<std::thread> callers;
+    callers.reserve(4);
     for (uint64_t c = 0; c < 2; ++c)
       callers.emplace_back([&pool, c] {
         for (uint64_t seed = 0; seed < 10; ++seed) {
@@ -303,6 +307,7 @@ TEST(ParallelRun, OneProgramFromManyThreads) {
     expected.push_back(random.expected(inputs.back(), n * 20));
   }
   std::vector<std::thread> callers;
+  callers.reserve(4);
   for (size_t c = 0; c < 4; ++c)
     callers.emplace_back([&, c] {
       Arguments arguments(**program, inputs[c], static_cast<int64_t>(c + 1) * 20);
