@@ -28,7 +28,7 @@ std::vector<std::string> class_features(Isa isa) {
     case Isa::sse2:
       return {"+sse2"};
     case Isa::avx2:
-      return {"+avx", "+avx2", "+bmi", "+bmi2", "+f16c", "+fma", "+lzcnt", "+popcnt", "+sse4.1", "+sse4.2"};
+      return {"+avx", "+avx2", "+bmi", "+bmi2", "+f16c", "+fma", "+lzcnt", "+popcnt", "+sse2", "+sse4.1", "+sse4.2"};
     case Isa::avx512:
       break;
   }
