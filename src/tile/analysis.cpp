@@ -173,6 +173,12 @@ int64_t box_bytes(const Box& box, const graph::TensorType& type, std::span<const
   const auto element = static_cast<int64_t>(size_of(type.dtype));
   std::vector<int64_t> strides(box.size(), element);  // bytes
   for (size_t d = box.size(); d-- > 1;) strides[d - 1] = times(strides[d], value_at(type.shape[d], dims));
+  if (!box.empty() &&
+      times(strides[0], value_at(type.shape[0], dims)) > kFar) {  // beyond any memory: lines do not matter
+    int64_t bytes = element;
+    for (const Interval& i : box) bytes = times(bytes, i.size());
+    return bytes;
+  }
   int64_t first = 0, last = element - 1;  // bytes of the run from the box's corner
   for (size_t d = 0; d < box.size(); ++d) first = plus(first, times(box[d].lo, strides[d]));
   last = plus(first, last);
