@@ -51,7 +51,8 @@ std::optional<std::vector<Constant>> evaluate(const Op& op, std::span<const Cons
   const auto size = results[0].is_static() ? results[0].bytes() : std::nullopt;
   if (!size || *size > max_bytes) return std::nullopt;
   const DefaultFloats guard;
-  const auto bytes = evaluate_one(op, operands, results[0]);
+  // Nothing is nothing, whatever the op; the extents beside the empty one may be of any size.
+  const std::optional<Bytes> bytes = *size == 0 ? Bytes{} : evaluate_one(op, operands, results[0]);
   if (!bytes) return std::nullopt;
   auto constant = copy_constant(results[0], *bytes);
   if (!constant) return std::nullopt;

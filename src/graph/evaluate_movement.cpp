@@ -132,7 +132,6 @@ std::optional<Bytes> evaluate_source(const Op& op, const TensorType& result) {
 
 std::optional<Bytes> evaluate_movement(const Op& op, std::span<const Constant* const> operands,
                                        const TensorType& result) {
-  if (result.bytes() == size_t{0}) return Bytes{};
   const Constant& from = *operands[0];
   switch (op.code) {
     case OpCode::identity:

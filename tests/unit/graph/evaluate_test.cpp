@@ -117,6 +117,16 @@ TEST(Evaluate, Reductions) {
   EXPECT_EQ(value_of("%a = constant bool[2] [true, false] %r = reduce_any %a {axes = [0]}"), "true");
 }
 
+TEST(Evaluate, NothingIsNothingHoweverLargeTheOtherExtents) {
+  const std::string a = "%a = constant f32[0, 1048576, 1048576, 1048576] [] ";
+  EXPECT_EQ(value_of(a + "%r = exp %a"), "");
+  EXPECT_EQ(value_of(a + "%r = reduce_max %a {axes = [1]}"), "");
+  EXPECT_EQ(value_of(a + "%r = transpose %a {perm = [3, 2, 1, 0]}"), "");
+  EXPECT_EQ(value_of(a + "%s = reduce_max %a {axes = [1, 2, 3]} %f = constant f32[] [7] "
+                         "%r = pad %s, %f {low = [1], high = [1]}"),
+            "7 7");
+}
+
 TEST(Evaluate, TheCallersRoundingModeDoesNotCount) {
   std::fesetround(FE_UPWARD);
   const std::string result = binary("div", "f32[1]", "1", "3");
