@@ -129,6 +129,7 @@ IntExpr linearize(const std::vector<IntExpr>& point, const std::vector<IntExpr>&
 
 std::optional<std::vector<IntExpr>> remap(const std::vector<IntExpr>& point, const std::vector<IntExpr>& from,
                                           const std::vector<IntExpr>& to, const IntExpr::RangeOf& range_of) {
+  if (from == to) return point;
   if (!provably_equal(product(from), product(to), range_of)) return std::nullopt;
   std::vector<IntExpr> result(to.size());
   if (product(to).is(0)) return result;  // no point is ever asked for

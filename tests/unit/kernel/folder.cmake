@@ -1,4 +1,4 @@
-target_link_libraries(unit_kernel PRIVATE quartet_interpreters)
+target_link_libraries(unit_kernel PRIVATE quartet_interpreters quartet_simplify)
 target_compile_definitions(unit_kernel PRIVATE QUARTET_KERNEL_FILETESTS="${CMAKE_SOURCE_DIR}/tests/filetests/kernel")
 # Vectors of eight floats as values need AVX; nothing else of this file may be shared with the other sources.
 set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/sweep_fused.cpp PROPERTIES COMPILE_OPTIONS "-mavx2;-mfma;-O2")
