@@ -51,7 +51,13 @@ int open_retrying(const std::string& path, int flags, mode_t mode = 0) {
   int fd;
   do fd = ::open(path.c_str(), flags | O_CLOEXEC, mode);
   while (fd < 0 && errno == EINTR);
-  return fd;
+  if (fd < 0 || fd > STDERR_FILENO) return fd;
+  // A host without standard streams would take this file for one of them: its next message would go into it.
+  const int above = ::fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  const int problem = errno;
+  ::close(fd);
+  errno = problem;
+  return above;
 }
 
 FileInfo info_of(const struct stat& s) {
