@@ -1,5 +1,7 @@
 #include "kernel/lower.h"
 
+#include <algorithm>
+
 #include "kernel/lowering.h"
 
 namespace quartet::kernel {
@@ -10,6 +12,17 @@ Result<LoweredGroup> alone(Result<Lowered> lowered) {
   LoweredGroup group;
   group.main = lowered.take();
   return group;
+}
+
+// A domain that has no element whatever the dims: a kernel without tasks.
+bool is_empty(const tile::TensorExpr& expr) {
+  return std::any_of(expr.axes.begin(), expr.axes.begin() + expr.spatial, [](const IntExpr& e) { return e.is(0); });
+}
+
+Result<LoweredGroup> lower_empty(const tile::TileGraph& graph, const tile::Fused& fused) {
+  Lowering lowering(graph, fused, "empty");
+  lowering.add_outputs();
+  return alone(lowering.finish(IntExpr(0)));
 }
 
 }  // namespace
@@ -24,6 +37,7 @@ Result<LoweredGroup> lower(const tile::TileGraph& graph, const tile::Fused& fuse
   if (plan.kind != due)
     return make_error(Code::internal, "the plan of '%s' is of another kind than its reduction",
                       fused.expr.name.c_str());
+  if (is_empty(fused.expr)) return lower_empty(graph, fused);
   switch (plan.kind) {
     case roller::Plan::Kind::map:
       return alone(lower_map(graph, fused, plan));

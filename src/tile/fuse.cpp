@@ -137,8 +137,17 @@ class Fuser {
                  depth + 1);
   }
 
-  bool equal_points(const Point& a, const Point& b) const {
-    return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin());
+  // Equal for every value of the axes: an axis of extent 1 is always at 0, and where an axis has none there is no
+  // point.
+  bool equal_points(const Point& a, const Point& b) {
+    const auto& axes = expr().axes;
+    if (std::any_of(axes.begin(), axes.begin() + expr().spatial, [](const IntExpr& e) { return e.is(0); })) return true;
+    const auto same = [&](const IntExpr& x, const IntExpr& y) {
+      if (x == y) return true;
+      const auto ranges = graph_.ranges(expr());
+      return (x - y).provably_nonnegative(ranges) && (y - x).provably_nonnegative(ranges);
+    };
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), same);
   }
 
   Result<int32_t> memory(TensorId t, Point point, const Around& around) {
