@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include <llvm/Analysis/TargetTransformInfo.h>
 #include <llvm/IR/DiagnosticInfo.h>
 #include <llvm/IR/DiagnosticPrinter.h>
 #include <llvm/IR/LLVMContext.h>
@@ -113,6 +114,8 @@ Status generate(llvm::TargetMachine& machine, llvm::Module& module, llvm::CodeGe
                 llvm::SmallVectorImpl<char>& out) {
   llvm::raw_svector_ostream stream(out);
   llvm::legacy::PassManager passes;
+  // First, or EarlyCSE brings one that knows no processor.
+  passes.add(llvm::createTargetTransformInfoWrapperPass(machine.getTargetIRAnalysis()));
   passes.add(llvm::createEarlyCSEPass());
   if (machine.addPassesToEmitFile(passes, stream, nullptr, type, true))
     return Status(Code::internal, "LLVM cannot write this kind of file");

@@ -1,6 +1,7 @@
 #include "codegen/cpu/body_shape.h"
 
 #include <algorithm>
+#include <map>
 
 #include "kernel/ops.h"
 
@@ -74,6 +75,65 @@ BodyShape body_shape(const kernel::Kernel& kernel, const kernel::Region& body, c
   shape.statements = survey.statements();
   shape.nested = survey.nested();
   return shape;
+}
+
+namespace {
+
+constexpr uint64_t kCeiling = uint64_t{1} << 40;
+
+class Count {
+ public:
+  explicit Count(const Target& target) : target_(target) {}
+
+  uint64_t region(const kernel::Region& region) {
+    uint64_t sum = 0;
+    for (const kernel::Statement& s : region.body) sum = std::min(kCeiling, sum + statement(s));
+    return sum;
+  }
+
+ private:
+  uint64_t statement(const kernel::Statement& s) {
+    if (s.op == Op::constant && s.dtype == DType::i64) constants_[s.results[0]] = s.immediate;
+    uint64_t inner = 1;
+    for (const kernel::Region& r : s.regions) inner = std::min(kCeiling, inner + region(r));
+    return std::min(kCeiling, inner * copies(s));
+  }
+
+  uint64_t copies(const kernel::Statement& s) const {
+    switch (s.op) {
+      case Op::loop:
+        if (s.loop == kernel::LoopKind::vector) return 6;  // four runs, a run or an element for the rest
+        return s.loop == kernel::LoopKind::unrolled ? trips(s) : 1;
+      case Op::reduce: {
+        const uint64_t lanes = static_cast<uint64_t>(target_.lanes(std::max<size_t>(size_of(s.dtype), 1)));
+        return std::max<uint64_t>(static_cast<uint64_t>(s.interleave) / lanes, 8) + 2;
+      }
+      case Op::contract: {
+        const int lanes = target_.lanes(size_of(s.dtype));
+        const uint64_t vectors = static_cast<uint64_t>(s.columns / lanes) + 1;
+        return static_cast<uint64_t>(s.rows) * vectors * 2 + 512;  // and the multiply-adds of the unrolled loop over k
+      }
+      default:
+        return 1;
+    }
+  }
+
+  uint64_t trips(const kernel::Statement& s) const {
+    int64_t bounds[3] = {0, 64, 1};
+    for (size_t i = 0; i < 3; ++i)
+      if (const auto found = constants_.find(s.operands[i]); found != constants_.end()) bounds[i] = found->second;
+    if (bounds[1] <= bounds[0] || bounds[2] <= 0) return 1;
+    return static_cast<uint64_t>((bounds[1] - bounds[0] - 1) / bounds[2] + 1);
+  }
+
+  const Target& target_;
+  std::map<kernel::ValueId, int64_t> constants_;
+};
+
+}  // namespace
+
+uint64_t emitted_statements(const kernel::Kernel& kernel, const Target& target) {
+  return Count(target).region(kernel.body);
 }
 
 }  // namespace quartet::codegen

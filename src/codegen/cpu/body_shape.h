@@ -19,4 +19,8 @@ struct BodyShape {
 BodyShape body_shape(const kernel::Kernel& kernel, const kernel::Region& body, const std::vector<bool>& varying,
                      const Target& target, DType also = DType::invalid);
 
+// About how many statements the code of a kernel repeats in all, saturating: unrolled loops, runs of lanes and tails,
+// partial states, rows of a tile.
+uint64_t emitted_statements(const kernel::Kernel& kernel, const Target& target);
+
 }  // namespace quartet::codegen

@@ -135,6 +135,7 @@ void Emitter::epilogue(const Tile& t, const LlvmValues& accumulators) {
           b.CreateLoad(type, b.CreateInBoundsGEP(type, array, b.CreateAdd(first, ir_.i64(static_cast<int64_t>(v))))));
     emit_row(math_.index(row, {0, t.rows() - 1}, 1), of_row);
   });
+  ir_.free_array(array);
 }
 
 }  // namespace quartet::codegen

@@ -11,6 +11,13 @@ using kernel::Region;
 using kernel::Statement;
 using kernel::ValueId;
 
+namespace {
+
+constexpr uint64_t kMaxStatements = 400000;
+constexpr int64_t kMaxStack = 128 * 1024;  // a host's thread may have little
+
+}  // namespace
+
 Emitter::Emitter(llvm::Module& module, const Target& target, const kernel::Kernel& kernel)
     : module_(module),
       ir_(module.getContext(), target),
@@ -21,6 +28,12 @@ Emitter::Emitter(llvm::Module& module, const Target& target, const kernel::Kerne
       values_(kernel.value_types.size()) {}
 
 Status Emitter::emit(const std::string& symbol) {
+  const std::string who = "kernel '" + kernel_.name + "': ";
+  if (const uint64_t size = emitted_statements(kernel_, ir_.target); size > kMaxStatements) {
+    return make_error(Code::resource_exhausted, "its loops unroll to about %llu operations, the limit is %llu",
+                      static_cast<unsigned long long>(size), static_cast<unsigned long long>(kMaxStatements))
+        .with_prefix(who);
+  }
   llvm::Function* const function = declare(symbol);
   enter(function);
   llvm::Argument* const begin = function->getArg(2);
@@ -30,7 +43,9 @@ Status Emitter::emit(const std::string& symbol) {
     region(kernel_.body, {&number, 1});
   });
   ir_.b.CreateRetVoid();
-  return status_.with_prefix("kernel '" + kernel_.name + "': ");
+  if (ir_.stack_bytes() > kMaxStack)
+    fail(Code::resource_exhausted, "it needs " + std::to_string(ir_.stack_bytes()) + " bytes of stack");
+  return status_.with_prefix(who);
 }
 
 llvm::Function* Emitter::declare(const std::string& symbol) {

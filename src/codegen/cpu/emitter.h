@@ -62,15 +62,23 @@ class Emitter {
     bool empty() const { return !best; }
   };
   using States = std::vector<State>;
+  // Partial states kept on the stack, `count` of `lanes` lanes each.
+  struct StateArray {
+    llvm::Value *best = nullptr, *index = nullptr;
+    int lanes = 1;
+  };
   void reduce(const kernel::Statement& s);
   State reduce_chunks(const Reduction& r);
   State reduce_chunk(const Reduction& r, llvm::Value* lo, llvm::Value* hi);
   State along_lanes(const Reduction& r, llvm::Value* lo, llvm::Value* hi);
   void whole_runs(const Reduction& r, llvm::Value* lo, llvm::Value* end, States& states);
   void partial_run(const Reduction& r, llvm::Value* chunk, llvm::Value* first, llvm::Value* hi, States& states);
+  void masked_runs(const Reduction& r, llvm::Value* chunk, llvm::Value* first, llvm::Value* left, States& states);
+  void runs_on_stack(const Reduction& r, llvm::Value* chunk, llvm::Value* first, llvm::Value* hi, States& states);
   State in_registers(const Reduction& r, llvm::Value* lo, int64_t count);
   State one_chain(const Reduction& r, llvm::Value* lo, llvm::Value* hi);
   State in_memory(const Reduction& r, llvm::Value* lo, llvm::Value* hi);
+  void whole_rounds(const Reduction& r, llvm::Value* lo, llvm::Value* whole, const StateArray& array);
   // The element at `at`; with more lanes than one along the reduction, of consecutive elements.
   State element(const Reduction& r, llvm::Value* at, llvm::Value* chunk, const Lanes& lanes);
 
@@ -80,12 +88,11 @@ class Emitter {
   State choose(llvm::Value* condition, const State& a, const State& b);
   State merge_tree(const Reduction& r, States states);
   State merge_lanes(const Reduction& r, State state);
-  // Partial states kept on the stack, `count` of `lanes` lanes each.
-  struct StateArray {
-    llvm::Value *best = nullptr, *index = nullptr;
-    int lanes = 1;
-  };
   StateArray state_array(const Reduction& r, int64_t count, int lanes);
+  // States as values a loop carries, and back.
+  static LlvmValues flatten(const Reduction& r, const States& states);
+  static void unflatten(const Reduction& r, const LlvmValues& values, States& states);
+  void free_states(const StateArray& array);
   State read_state(const Reduction& r, const StateArray& array, llvm::Value* number);
   void write_state(const Reduction& r, const StateArray& array, llvm::Value* number, const State& state);
 

@@ -81,12 +81,30 @@ llvm::Value* Ir::intrinsic(llvm::Intrinsic::ID id, llvm::Value* a, llvm::Value* 
 llvm::BasicBlock* Ir::block(const char* name) { return llvm::BasicBlock::Create(b.getContext(), name, function()); }
 
 llvm::Value* Ir::stack_array(llvm::Type* element, int64_t count) {
+  const int64_t bytes = count * static_cast<int64_t>(element->getPrimitiveSizeInBits().getFixedValue() / 8);
+  for (StackArray& array : stack_) {
+    if (array.used || array.bytes < bytes) continue;
+    array.used = true;
+    return array.memory;
+  }
   const llvm::IRBuilder<>::InsertPointGuard guard(b);
   llvm::BasicBlock& entry = function()->getEntryBlock();
   b.SetInsertPoint(&entry, entry.begin());
-  llvm::AllocaInst* const array = b.CreateAlloca(element, i64(count));
-  array->setAlignment(llvm::Align(64));
-  return array;
+  llvm::AllocaInst* const memory = b.CreateAlloca(b.getInt8Ty(), i64(bytes));
+  memory->setAlignment(llvm::Align(64));
+  stack_.push_back({memory, bytes, true});
+  return memory;
+}
+
+void Ir::free_array(llvm::Value* array) {
+  for (StackArray& one : stack_)
+    if (one.memory == array) one.used = false;
+}
+
+int64_t Ir::stack_bytes() const {
+  int64_t sum = 0;
+  for (const StackArray& array : stack_) sum += array.bytes;
+  return sum;
 }
 
 }  // namespace quartet::codegen

@@ -45,8 +45,11 @@ class Ir {
 
   llvm::Function* function() { return b.GetInsertBlock()->getParent(); }
   llvm::BasicBlock* block(const char* name);
-  // An array in the function's entry block, 64-byte aligned.
+  // An array on the stack, 64-byte aligned. Emitted code that comes after `free_array` may be given the same memory.
   llvm::Value* stack_array(llvm::Type* element, int64_t count);
+  void free_array(llvm::Value* array);
+  // Of all arrays so far.
+  int64_t stack_bytes() const;
 
   // for (i = lo; i < hi; i += step) body(i); signed, hi may be below lo. `carried` holds the loop-carried values: their
   // initial values before, the values at the exit after; the body replaces them in place.
@@ -60,6 +63,14 @@ class Ir {
   // if (condition) body(); constant conditions leave no branch.
   template <class Body>
   void when(llvm::Value* condition, Body&& body);
+
+ private:
+  struct StackArray {
+    llvm::Value* memory = nullptr;
+    int64_t bytes = 0;
+    bool used = false;
+  };
+  std::vector<StackArray> stack_;
 };
 
 template <class Body>

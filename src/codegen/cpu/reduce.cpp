@@ -15,6 +15,7 @@ using kernel::Statement;
 namespace {
 
 constexpr int64_t kFewElements = 16;       // unrolled
+constexpr size_t kFewStatements = 32;      // of a masked run for each state
 constexpr int64_t kManyStatements = 256;   // of an unrolled reduction
 constexpr int64_t kNarrowIndex = 1 << 30;  // distances kept in i32
 
@@ -136,57 +137,75 @@ Emitter::State Emitter::along_lanes(const Reduction& r, llvm::Value* lo, llvm::V
 
 void Emitter::whole_runs(const Reduction& r, llvm::Value* lo, llvm::Value* end, States& states) {
   const int lanes = r.shape.lanes;
-  LlvmValues carried;
-  for (const State& state : states) {
-    carried.push_back(state.best);
-    if (r.indexed) carried.push_back(state.index);
-  }
-  const size_t parts = r.indexed ? 2 : 1;
-  const auto state_of = [&](size_t i) {
-    return State{carried[i * parts], r.indexed ? carried[i * parts + 1] : nullptr};
-  };
+  LlvmValues carried = flatten(r, states);
   ir_.loop(lo, end, ir_.i64(r.interleave()), carried, [&](llvm::Value* first) {
+    unflatten(r, carried, states);
     for (size_t i = 0; i < states.size(); ++i) {
       llvm::Value* const at = ir_.b.CreateAdd(first, ir_.i64(static_cast<int64_t>(i) * lanes));
-      const State next = extend(r, state_of(i), element(r, at, lo, {lanes, nullptr}));
-      carried[i * parts] = next.best;
-      if (r.indexed) carried[i * parts + 1] = next.index;
+      states[i] = extend(r, states[i], element(r, at, lo, {lanes, nullptr}));
     }
+    carried = flatten(r, states);
   });
-  for (size_t i = 0; i < states.size(); ++i) states[i] = state_of(i);
+  unflatten(r, carried, states);
 }
 
 // The chunk's last elements, from `first`, fewer than there are partial states.
 void Emitter::partial_run(const Reduction& r, llvm::Value* chunk, llvm::Value* first, llvm::Value* hi, States& states) {
-  auto& b = ir_.b;
-  const int lanes = r.shape.lanes;
   const auto count = constant_count(first, hi);
-  if (count && r.shape.masks) {
-    for (size_t i = 0; static_cast<int64_t>(i) * lanes < *count; ++i) {
-      const int64_t done = static_cast<int64_t>(i) * lanes;
-      const Lanes some = first_lanes(ir_.i64(*count - done), lanes);
-      const State found = element(r, b.CreateAdd(first, ir_.i64(done)), chunk, some);
-      const State next = states[i].empty() ? found : extend(r, states[i], found);
-      const State before = states[i].empty() ? identity(r, lanes) : states[i];
-      states[i] = some.active ? choose(some.active, next, before) : next;
-    }
+  if (r.shape.masks && count) {
+    masked_runs(r, chunk, first, ir_.i64(*count), states);
     return;
   }
   for (State& state : states)
-    if (state.empty()) state = identity(r, lanes);
+    if (state.empty()) state = identity(r, r.shape.lanes);
+  if (!r.shape.masks || states.size() * r.shape.statements > kFewStatements) {
+    runs_on_stack(r, chunk, first, hi, states);
+    return;
+  }
+  LlvmValues carried = flatten(r, states);
+  ir_.loop(first, hi, ir_.i64(r.interleave()), carried, [&](llvm::Value*) {  // once, or not at all
+    unflatten(r, carried, states);
+    masked_runs(r, chunk, first, ir_.b.CreateSub(hi, first), states);
+    carried = flatten(r, states);
+  });
+  unflatten(r, carried, states);
+}
+
+// A run of lanes for each register of states, masked beyond `left` elements.
+void Emitter::masked_runs(const Reduction& r, llvm::Value* chunk, llvm::Value* first, llvm::Value* left,
+                          States& states) {
+  auto& b = ir_.b;
+  const int lanes = r.shape.lanes;
+  const auto count = constant_of(left);
+  for (size_t i = 0; i < states.size(); ++i) {
+    const int64_t done = static_cast<int64_t>(i) * lanes;
+    if (count && done >= *count) break;
+    const Lanes some = first_lanes(b.CreateSub(left, ir_.i64(done)), lanes);
+    const State found = element(r, b.CreateAdd(first, ir_.i64(done)), chunk, some);
+    const State next = states[i].empty() ? found : extend(r, states[i], found);
+    const State before = states[i].empty() ? identity(r, lanes) : states[i];
+    states[i] = some.active ? choose(some.active, next, before) : next;
+  }
+}
+
+// The same with one copy of the element's code: the states go over the stack, run by run or one by one.
+void Emitter::runs_on_stack(const Reduction& r, llvm::Value* chunk, llvm::Value* first, llvm::Value* hi,
+                            States& states) {
+  auto& b = ir_.b;
+  const int lanes = r.shape.lanes;
   const StateArray array = state_array(r, static_cast<int64_t>(states.size()), lanes);
   for (size_t i = 0; i < states.size(); ++i) write_state(r, array, ir_.i64(static_cast<int64_t>(i)), states[i]);
-  const int run = r.shape.masks ? lanes : 1;
   StateArray view = array;
-  view.lanes = run;
-  ir_.loop(ir_.i64(0), b.CreateSub(hi, first), ir_.i64(run), [&](llvm::Value* done) {
+  view.lanes = r.shape.masks ? lanes : 1;
+  ir_.loop(ir_.i64(0), b.CreateSub(hi, first), ir_.i64(view.lanes), [&](llvm::Value* done) {
     const Lanes some = r.shape.masks ? first_lanes(b.CreateSub(b.CreateSub(hi, first), done), lanes) : Lanes{};
-    llvm::Value* const number = run == 1 ? done : b.CreateUDiv(done, ir_.i64(run));
+    llvm::Value* const number = view.lanes == 1 ? done : b.CreateUDiv(done, ir_.i64(view.lanes));
     const State before = read_state(r, view, number);
     const State next = extend(r, before, element(r, b.CreateAdd(first, done), chunk, some));
     write_state(r, view, number, some.active ? choose(some.active, next, before) : next);
   });
   for (size_t i = 0; i < states.size(); ++i) states[i] = read_state(r, array, ir_.i64(static_cast<int64_t>(i)));
+  free_states(array);
 }
 
 // --- a reduction for each lane
@@ -203,15 +222,15 @@ Emitter::State Emitter::in_registers(const Reduction& r, llvm::Value* lo, int64_
 }
 
 Emitter::State Emitter::one_chain(const Reduction& r, llvm::Value* lo, llvm::Value* hi) {
-  const State start = identity(r, lanes_.count);
-  LlvmValues carried{start.best};
-  if (r.indexed) carried.push_back(start.index);
+  States state{identity(r, lanes_.count)};
+  LlvmValues carried = flatten(r, state);
   ir_.loop(lo, hi, ir_.i64(1), carried, [&](llvm::Value* at) {
-    const State next = extend(r, {carried[0], r.indexed ? carried[1] : nullptr}, element(r, at, lo, lanes_));
-    carried[0] = next.best;
-    if (r.indexed) carried[1] = next.index;
+    unflatten(r, carried, state);
+    state[0] = extend(r, state[0], element(r, at, lo, lanes_));
+    carried = flatten(r, state);
   });
-  return {carried[0], r.indexed ? carried[1] : nullptr};
+  unflatten(r, carried, state);
+  return state[0];
 }
 
 // Each partial state is a chain of its own, so a few at a time run through all whole rounds in registers; then the last
@@ -224,32 +243,7 @@ Emitter::State Emitter::in_memory(const Reduction& r, llvm::Value* lo, llvm::Val
   llvm::Value* const length = ir_.intrinsic(llvm::Intrinsic::smax, b.CreateSub(hi, lo), zero);
   llvm::Value* const whole = b.CreateAnd(length, ir_.i64(-round));
   llvm::Value* const any_whole = b.CreateICmpSGT(whole, zero);
-  const int64_t together = std::min<int64_t>(round, r.shape.statements <= 10 ? 4 : r.shape.statements <= 20 ? 2 : 1);
-  const size_t parts = r.indexed ? 2 : 1;
-  ir_.when(any_whole, [&] {
-    ir_.loop(zero, ir_.i64(round), ir_.i64(together), [&](llvm::Value* p) {
-      LlvmValues carried;
-      for (int64_t g = 0; g < together; ++g) {
-        const State start = identity(r, lanes_.count);
-        carried.push_back(start.best);
-        if (r.indexed) carried.push_back(start.index);
-      }
-      const auto state_of = [&](size_t g) {
-        return State{carried[g * parts], r.indexed ? carried[g * parts + 1] : nullptr};
-      };
-      llvm::Value* const first = b.CreateAdd(lo, p);
-      ir_.loop(first, b.CreateAdd(first, whole), ir_.i64(round), carried, [&](llvm::Value* at) {
-        for (size_t g = 0; g < static_cast<size_t>(together); ++g) {
-          const State found = element(r, b.CreateAdd(at, ir_.i64(static_cast<int64_t>(g))), lo, lanes_);
-          const State next = extend(r, state_of(g), found);
-          carried[g * parts] = next.best;
-          if (r.indexed) carried[g * parts + 1] = next.index;
-        }
-      });
-      for (size_t g = 0; g < static_cast<size_t>(together); ++g)
-        write_state(r, array, b.CreateAdd(p, ir_.i64(static_cast<int64_t>(g))), state_of(g));
-    });
-  });
+  ir_.when(any_whole, [&] { whole_rounds(r, lo, whole, array); });
   ir_.loop(zero, b.CreateSub(length, whole), ir_.i64(1), [&](llvm::Value* p) {
     const State found = element(r, b.CreateAdd(b.CreateAdd(lo, whole), p), lo, lanes_);
     write_state(r, array, p, choose(any_whole, extend(r, read_state(r, array, p), found), found));
@@ -262,7 +256,30 @@ Emitter::State Emitter::in_memory(const Reduction& r, llvm::Value* lo, llvm::Val
     });
     seen = ir_.intrinsic(llvm::Intrinsic::smin, seen, ir_.i64(half));
   }
-  return choose(b.CreateICmpSGT(length, zero), read_state(r, array, zero), identity(r, lanes_.count));
+  const State result = choose(b.CreateICmpSGT(length, zero), read_state(r, array, zero), identity(r, lanes_.count));
+  free_states(array);
+  return result;
+}
+
+// The first `whole` elements, a multiple of the partial states, into the states.
+void Emitter::whole_rounds(const Reduction& r, llvm::Value* lo, llvm::Value* whole, const StateArray& array) {
+  auto& b = ir_.b;
+  const int64_t round = r.interleave();
+  const int64_t together = std::min<int64_t>(round, r.shape.statements <= 10 ? 4 : r.shape.statements <= 20 ? 2 : 1);
+  ir_.loop(ir_.i64(0), ir_.i64(round), ir_.i64(together), [&](llvm::Value* p) {
+    States states(static_cast<size_t>(together), identity(r, lanes_.count));
+    LlvmValues carried = flatten(r, states);
+    llvm::Value* const first = b.CreateAdd(lo, p);
+    ir_.loop(first, b.CreateAdd(first, whole), ir_.i64(round), carried, [&](llvm::Value* at) {
+      unflatten(r, carried, states);
+      for (size_t g = 0; g < states.size(); ++g)
+        states[g] = extend(r, states[g], element(r, b.CreateAdd(at, ir_.i64(static_cast<int64_t>(g))), lo, lanes_));
+      carried = flatten(r, states);
+    });
+    unflatten(r, carried, states);
+    for (size_t g = 0; g < states.size(); ++g)
+      write_state(r, array, b.CreateAdd(p, ir_.i64(static_cast<int64_t>(g))), states[g]);
+  });
 }
 
 }  // namespace quartet::codegen

@@ -68,12 +68,34 @@ Emitter::State Emitter::merge_lanes(const Reduction& r, State state) {
   return state;
 }
 
+Emitter::LlvmValues Emitter::flatten(const Reduction& r, const States& states) {
+  LlvmValues out;
+  for (const State& state : states) {
+    out.push_back(state.best);
+    if (r.indexed) out.push_back(state.index);
+  }
+  return out;
+}
+
+void Emitter::unflatten(const Reduction& r, const LlvmValues& values, States& states) {
+  size_t at = 0;
+  for (State& state : states) {
+    state.best = values[at++];
+    state.index = r.indexed ? values[at++] : nullptr;
+  }
+}
+
 Emitter::StateArray Emitter::state_array(const Reduction& r, int64_t count, int lanes) {
   StateArray out;
   out.lanes = lanes;
   out.best = ir_.stack_array(ir_.memory_type(r.s.dtype, lanes), count);
   if (r.indexed) out.index = ir_.stack_array(ir_.vector(r.index_type, lanes), count);
   return out;
+}
+
+void Emitter::free_states(const StateArray& array) {
+  ir_.free_array(array.best);
+  if (array.index) ir_.free_array(array.index);
 }
 
 Emitter::State Emitter::read_state(const Reduction& r, const StateArray& array, llvm::Value* number) {

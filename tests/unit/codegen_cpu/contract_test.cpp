@@ -87,8 +87,8 @@ void run(const std::vector<Shape>& shapes, Isa isa) {
   if (!runs_here(isa)) return;
   for (size_t i = 0; i < shapes.size(); ++i) {
     const Shape& s = shapes[i];
-    for (const int64_t k : {0, 1, 2, 3, 4, 7, 33}) {
-      for (const int64_t n : {0, 1, 3, 8, 16, 31, 32, 33, 48, 70}) {
+    for (const int64_t k : {0, 1, 3, 13}) {
+      for (const int64_t n : {0, 1, 8, 19, 32, 70}) {
         if ((s.known_k && k != 1) || (s.known_n && n != 1)) continue;
         const int64_t depth = s.known_k ? s.k : k, width = s.known_n ? s.n : n;
         const auto size = [](int64_t count) { return static_cast<size_t>(count); };
@@ -104,7 +104,7 @@ void run(const std::vector<Shape>& shapes, Isa isa) {
 
 TEST_P(ContractCode, TilesOfEveryShape) {
   std::vector<Shape> shapes;
-  for (const int32_t rows : {1, 2, 6, 7, 14})
+  for (const int32_t rows : {1, 6, 7, 14})
     for (const int32_t columns : {1, 3, 8, 16, 20, 32}) shapes.push_back({rows, columns, rows % 3 + 1});
   run(shapes, GetParam());
 }

@@ -57,6 +57,25 @@ Result<Kernel> sum_of(DType type) {
   return b.finish(1);
 }
 
+// The comparison itself: code of another kernel, and values outside a kernel's extent, do not pass.
+TEST_P(LoopCode, AnotherKernelsCodeIsToldApart) {
+  if (!runs_here(GetParam())) return;
+  const auto scaled = [](double factor) {
+    Builder b("scaled");
+    const BufferId x = b.buffer(in(DType::f32, 40)), z = b.buffer(out(DType::f32, 40));
+    b.loop(LoopKind::vector, b.i64(0), b.i64(40), 1, Runs::always,
+           [&](ValueId i) { b.store(z, i, b.mul(b.load(x, i), b.real(DType::f32, factor))); });
+    return b.finish(1);
+  };
+  const auto one = scaled(1.5), two = scaled(1.25);
+  ASSERT_TRUE(one.ok() && two.ok());
+  const auto image = compile({&*one, 1}, GetParam());
+  ASSERT_TRUE(image.ok()) << image.status().message();
+  const std::vector<Argument> arguments{ordinary(DType::f32, 40, 1), Argument(160)};
+  EXPECT_TRUE(difference(*one, (*image)->function(0), GetParam(), arguments, {}).empty());
+  EXPECT_FALSE(difference(*two, (*image)->function(0), GetParam(), arguments, {}).empty());
+}
+
 TEST_P(LoopCode, TailsOfEveryLength) {
   for (const DType type :
        {DType::f64, DType::f32, DType::f16, DType::bf16, DType::i64, DType::i16, DType::u8, DType::boolean}) {

@@ -100,8 +100,8 @@ TEST_P(ReduceCode, RowsOfEveryOperationAndType) {
   ASSERT_TRUE(image.ok()) << image.status().message();
   if (!runs_here(isa)) return;
   for (size_t i = 0; i < kernels.size(); ++i)
-    for (const int64_t n : {0, 1, 2, 5, 16, 31, 64, 65, 100, 255, 256, 257, 1023, 1024, 1025, 2500})
-      for (const bool special : {false, true}) compare(kernels[i], (*image)->function(i), isa, 3, n, special);
+    for (const int64_t n : {0, 1, 2, 16, 31, 64, 100, 255, 257, 1024, 2100})
+      compare(kernels[i], (*image)->function(i), isa, 2, n, n % 2 == 1);
 }
 
 TEST_P(ReduceCode, ColumnsOfEveryOperationAndType) {
@@ -118,8 +118,8 @@ TEST_P(ReduceCode, ColumnsOfEveryOperationAndType) {
   ASSERT_TRUE(image.ok()) << image.status().message();
   if (!runs_here(isa)) return;
   for (size_t i = 0; i < kernels.size(); ++i)
-    for (const int64_t n : {0, 1, 2, 7, 63, 64, 65, 200, 256, 257, 700})
-      for (const int64_t width : {1, 5, 16, 33}) compare(kernels[i], (*image)->function(i), isa, n, width, n % 2 == 1);
+    for (const int64_t n : {0, 1, 2, 7, 63, 64, 130, 257, 530})
+      for (const int64_t width : {1, 5, 33}) compare(kernels[i], (*image)->function(i), isa, n, width, n % 2 == 1);
 }
 
 TEST_P(ReduceCode, EveryInterleaveAndOneChunk) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <functional>
 #include <random>
 #include <thread>
 
@@ -86,6 +87,22 @@ TEST(Request, AKernelThatDoesNotVerifyIsNamed) {
   expect_failure(request_for({&kernel, 1}, Isa::avx2), Code::invalid_argument, "the culprit");
 }
 
+// Unrolled loops in unrolled loops: small text, unbounded code.
+TEST(Request, CodeThatWouldGrowWithoutBoundIsRefused) {
+  Builder b("bomb");
+  const auto z = b.buffer({"z", DType::f32, Scope::argument_out, 64, 64});
+  std::function<void(int)> nest = [&](int depth) {
+    b.loop(LoopKind::unrolled, b.i64(0), b.i64(64), 1, Runs::always, [&](kernel::ValueId i) {
+      if (depth > 0) return nest(depth - 1);
+      b.store(z, i, b.real(DType::f32, 1));
+    });
+  };
+  nest(6);
+  const auto kernel = b.finish(1);
+  ASSERT_TRUE(kernel.ok()) << kernel.status().message();
+  expect_failure(request_for({&*kernel, 1}, Isa::avx2), Code::resource_exhausted, "'bomb'");
+}
+
 TEST(Request, EveryProduct) {
   const Kernel kernel = sample("k", 1);
   const auto text = send(request_for({&kernel, 1}, Isa::avx512, Product::llvm_text));
@@ -125,7 +142,7 @@ TEST(Request, DamagedBytesNeverCrash) {
   const Bytes bytes = serialize(request_for({&kernel, 1}, Isa::avx2));
   std::mt19937_64 random(5);
   int refused = 0;
-  for (int i = 0; i < 400; ++i) {
+  for (int i = 0; i < 200; ++i) {
     Bytes damaged = bytes;
     for (int flips = 0; flips < 1 + i % 3; ++flips)
       damaged[random() % damaged.size()] ^= static_cast<uint8_t>(1u << (random() % 8));
@@ -133,7 +150,7 @@ TEST(Request, DamagedBytesNeverCrash) {
     ASSERT_TRUE(response.ok()) << response.status().message();
     refused += !response->status.ok();
   }
-  EXPECT_GT(refused, 200);
+  EXPECT_GT(refused, 100);
 }
 
 TEST(Request, NowhereToPutTheResponse) {
