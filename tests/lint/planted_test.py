@@ -153,12 +153,16 @@ class TreeLints(unittest.TestCase):
             ("scripts/x.sh", "cd /ro" + "ot/x"),
             ("scripts/x.py", "pip install --index" + "-url x"),
             ("src/base/x.h", "int x;\n" * 701),
-            ("tests/unit/x.cpp", "EXPECT_TRUE(tr" + "ue);"),
+            ("tests/unit/x/x.cpp", "EXPECT_TRUE(tr" + "ue);"),
+            ("tests/unit/x/x.cpp", "TEST(A, DISABLED" + "_B) { run(); }"),
         ):
             path = self.write(name, text + "\n")
             result = self.run_lint("scripts/lint/words.sh")
             self.assertEqual(result.returncode, 1, f"{name}: {text[:40]}")
             path.unlink()
+        self.write("tests/unit/x/x.cpp", "TEST(A, DISABLED" + "_B) { run(); }\n")
+        self.write("tests/unit/x/folder.cmake", "add_test(NAME x.long COMMAND x --gtest_also_run_disabled_tests)\n")
+        self.assertEqual(self.run_lint("scripts/lint/words.sh").returncode, 0)
 
     def test_shell(self):
         self.assertEqual(self.run_lint("scripts/lint/shell.sh").returncode, 0)
