@@ -1,5 +1,7 @@
 #include "codegen/cpu/emitter.h"
 
+#include <algorithm>
+
 #include "codegen/cpu/arithmetic.h"
 #include "kernel/analysis.h"
 #include "kernel/ops.h"
@@ -14,7 +16,8 @@ using kernel::ValueId;
 namespace {
 
 constexpr uint64_t kMaxStatements = 400000;
-constexpr int64_t kMaxStack = 128 * 1024;  // a host's thread may have little
+constexpr int64_t kMostElements = int64_t{1} << 40;  // extents and task counts stay below; see README.md
+constexpr int64_t kMaxStack = 128 * 1024;            // a host's thread may have little
 
 }  // namespace
 
@@ -38,8 +41,9 @@ Status Emitter::emit(const std::string& symbol) {
   enter(function);
   llvm::Argument* const begin = function->getArg(2);
   llvm::Argument* const end = function->getArg(3);
+  const int64_t tasks = std::clamp<int64_t>(kernel_.tasks.constant().value_or(kMostElements), 1, kMostElements);
   ir_.loop(begin, end, ir_.i64(1), [&](llvm::Value* task) {
-    const Value number = math_.index(task, {0, std::numeric_limits<int64_t>::max() - 1}, 1);
+    const Value number = math_.index(task, {0, tasks - 1}, 1);
     region(kernel_.body, {&number, 1});
   });
   ir_.b.CreateRetVoid();
@@ -73,7 +77,7 @@ void Emitter::enter(llvm::Function* function) {
   for (int32_t i = 0; i < kernel_.dims; ++i) {
     llvm::Value* const from =
         b.CreateConstInBoundsGEP1_64(b.getInt64Ty(), function->getArg(1), static_cast<uint64_t>(i));
-    Range range{0, std::numeric_limits<int64_t>::max()};  // extents
+    Range range{0, kMostElements};
     const size_t n = static_cast<size_t>(i);
     if (n < kernel_.dim_bounds.size() && kernel_.dim_bounds[n].is_constant())
       range.hi = *kernel_.dim_bounds[n].constant();

@@ -277,11 +277,11 @@ Value LaneMath::multiply(const Value& a, const Value& factor, int lanes) {
   return normalised(out);
 }
 
-// Where a run of lanes stays in one block of d elements, the quotient is uniform and the rest counts up; where every
-// run starts at a multiple of d, both follow one pattern. Neither divides vectors.
+// Of an index that is known not to wrap. Where a run of lanes stays in one block of d elements, the quotient is uniform
+// and the rest counts up; where every run starts at a multiple of d, both follow one pattern. Neither divides vectors.
 Value LaneMath::divide_index(ScalarOp op, const Value& a, const Value& d, int lanes) {
   const bool quotient = op == ScalarOp::floor_div || op == ScalarOp::div;
-  if (d.range.lo < 1) return uniform(DType::i64, nullptr);
+  if (d.range.lo < 1 || !a.range.calm()) return uniform(DType::i64, nullptr);
   const auto* known = llvm::dyn_cast<llvm::ConstantInt>(d.base);
   const auto* stride = llvm::dyn_cast_or_null<llvm::ConstantInt>(a.stride);
   if (known && stride && stride->getSExtValue() > 0 && !a.offset) {
@@ -335,22 +335,21 @@ Value LaneMath::divide_blocks(bool quotient, const Value& a, const Value& d, int
   return out;
 }
 
-// a < c as a's distances from its base against the distance of the bases: one comparison of i32.
+// a < c as a's distances from its base against the distance of the bases: one comparison of i32. Only of what is known
+// not to wrap.
 Value LaneMath::compare_index(ScalarOp op, const Value& a, const Value& c, int lanes) {
   auto& b = ir.b;
   const Value operands[] = {a, c};
-  if (a.vector || c.vector) return elementwise_i64(op, operands, {}, lanes);
+  if (a.vector || c.vector || !a.range.calm() || !c.range.calm()) return elementwise_i64(op, operands, {}, lanes);
   const Value difference = add(a, c, true, lanes);
-  llvm::Value* const offsets = difference.base ? offsets_i32(difference, lanes) : nullptr;
   if (difference.base && difference.uniform()) {  // the lanes differ from the base in the same way
     llvm::Value* const scalars[] = {a.base, c.base};
     return uniform(DType::boolean, emit_scalar(ir, op, DType::i64, DType::boolean, scalars));
   }
   constexpr int64_t kFar = int64_t{1} << 30;
+  llvm::Value* const offsets = difference.base ? offsets_i32(difference, lanes) : nullptr;
   if (!offsets || !spread_of(difference, lanes).within(-kFar, kFar)) return elementwise_i64(op, operands, {}, lanes);
-  const bool certain = (c.range - a.range).bounded();
-  llvm::Value* distance =
-      certain ? b.CreateSub(c.base, a.base) : ir.intrinsic(llvm::Intrinsic::ssub_sat, c.base, a.base);
+  llvm::Value* distance = b.CreateSub(c.base, a.base);
   // Clamped outside of what the offsets reach, so that i32 holds it and the outcome stays.
   distance = ir.intrinsic(llvm::Intrinsic::smin, distance, ir.i64(2 * kFar - 1));
   distance = ir.intrinsic(llvm::Intrinsic::smax, distance, ir.i64(-2 * kFar));

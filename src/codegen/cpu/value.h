@@ -22,6 +22,8 @@ struct Range {
   }
   bool within(int64_t low, int64_t high) const { return lo >= low && hi <= high; }
   bool fits_i32() const { return within(std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()); }
+  // Far enough from the ends of the type that sums with i32 distances do not wrap.
+  bool calm() const { return within(-(int64_t{1} << 62), int64_t{1} << 62); }
   bool nonnegative() const { return lo >= 0; }
 };
 Range operator+(const Range& a, const Range& b);
