@@ -84,9 +84,11 @@ class Contract {
       QUARTET_ASSIGN(a_rows_, affine(l_, c.read_a, loops_.row, loops_.k, "A"));
       return {};
     }
-    const int64_t depth = *loops_.depth.constant();
-    const int64_t rows = task_m_ > 0 ? task_m_ : *loops_.rows.constant();
-    scratch_ = l_.add_scratch(b_.buffer(a_).dtype, (rows + plan_.rows - 1) / plan_.rows * depth * plan_.rows);
+    // A product of extents too large to count makes an invalid expression, which the verifier refuses.
+    IntExpr rows = task_m_ > 0 ? IntExpr(task_m_) : loops_.rows;
+    if (loops_.rows.is_constant()) rows = min(rows, loops_.rows);
+    const IntExpr panels = ceil_div(rows, IntExpr(plan_.rows));
+    scratch_ = l_.add_scratch(b_.buffer(a_).dtype, panels * loops_.depth * IntExpr(plan_.rows));
     return {};
   }
 

@@ -135,8 +135,8 @@ BufferId Lowering::add_panels(tile::TensorId tensor, Scope scope, const IntExpr&
   return add_argument({Argument::Kind::panels, tensor}, {"panels", type(tensor).dtype, scope, elements, 64});
 }
 
-BufferId Lowering::add_scratch(DType dtype, int64_t elements) {
-  return builder_.buffer({"scratch", dtype, Scope::task, IntExpr(elements), 64});
+BufferId Lowering::add_scratch(DType dtype, IntExpr elements) {
+  return builder_.buffer({"scratch", dtype, Scope::task, std::move(elements), 64});
 }
 
 std::vector<bool> Lowering::needed(const std::vector<int32_t>& roots) const {

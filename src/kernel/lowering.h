@@ -55,7 +55,7 @@ class Lowering {
   // ---- Buffers ----
   BufferId add_tensor(tile::TensorId tensor, Scope scope);
   BufferId add_panels(tile::TensorId tensor, Scope scope, const IntExpr& elements);
-  BufferId add_scratch(DType dtype, int64_t elements);
+  BufferId add_scratch(DType dtype, IntExpr elements);
   // Arguments for every tensor the body nodes in `roots` read, and for `more` reads.
   void add_inputs(const std::vector<int32_t>& roots, const std::vector<int32_t>& more);
   void add_outputs();
