@@ -16,6 +16,7 @@ class HostExecutor {
  public:
   enum class Mode { keep, refuse, inside_submit };
   explicit HostExecutor(Mode mode = Mode::keep) : mode_(mode) {}
+  ~HostExecutor() { run_late(); }  // what is dropped leaks an empty link
 
   quartet_executor executor() {
     auto executor = make_struct<quartet_executor>();
