@@ -148,7 +148,7 @@ class FunctionVerifier {
       if (const Status bad = define(id, scope); !bad) return bad.with_prefix(where());
     for (const Op& op : block.ops) {
       const int64_t number = op_number_++;
-      if (const Status bad = check_op(op, depth, scope); !bad) {
+      if (Status bad = check_op(op, depth, scope); !bad) {
         if (bad.error()->node >= 0) return bad;  // already says where, from inside a region
         const std::string name = op.name.empty() ? "" : " '" + op.name + "'";
         return bad.with_prefix(where() + "op " + std::to_string(number) + name + " (" + op_info(op.code).name + "): ")

@@ -104,7 +104,9 @@ Result<ValueId> last_index(Rewriter& r, const Candidate& c) {
   QUARTET_ASSIGN(const ValueId index, r.one(c.op.code, {reversed}, attrs));
   QUARTET_ASSIGN(const ValueId values, r.one(OpCode::dims, {}, {{AttrKey::shape, Shape{last}}}));
   QUARTET_ASSIGN(const ValueId from, r.one(OpCode::reshape, {values}, {{AttrKey::shape, Shape{}}}));
-  return r.one(OpCode::sub, {from, index});
+  // Without elements the index is -1, and so is the result: no index passes the last one.
+  QUARTET_ASSIGN(const ValueId forward, r.one(OpCode::sub, {from, index}));
+  return r.one(OpCode::min, {forward, from});
 }
 
 bool is_composite_reduction(OpCode code) {

@@ -18,6 +18,7 @@ Replacement merge_transposes(Rewriter& r, const Candidate& c) {
   if (!inner) return keep();
   const auto &first = *graph::attr_ints(*inner, AttrKey::perm), &second = *graph::attr_ints(c.op, AttrKey::perm);
   std::vector<int64_t> perm;
+  perm.reserve(second.size());
   for (const int64_t axis : second) perm.push_back(first[static_cast<size_t>(axis)]);
   return replace_by(r.one(OpCode::transpose, {inner->operands[0]}, {{AttrKey::perm, std::move(perm)}}));
 }

@@ -143,6 +143,7 @@ const Op* Rewriter::definition(ValueId id, OpCode code) const {
 
 Result<std::vector<ValueId>> Rewriter::emit(OpCode code, std::vector<ValueId> operands, Attrs attrs) {
   std::vector<const TensorType*> types;
+  types.reserve(operands.size());
   for (const ValueId id : operands) types.push_back(id == graph::kNoValue ? nullptr : &type(id));
   graph::normalize_attrs(code, types, attrs);
   auto inferred = graph::infer({code, types, attrs, dims()});
