@@ -7,6 +7,10 @@
 namespace quartet::kernel {
 namespace {
 
+// Operations an element of the epilogue costs, and beyond how many it goes through memory: what stands for each vector
+// of a register tile must stay small in code.
+constexpr int64_t kTranscendentalCost = 40, kHalfCost = 6, kLongEpilogue = 24;
+
 using roller::OperandForm;
 using roller::Plan;
 
@@ -80,6 +84,7 @@ class Contract {
                           expr().name.c_str(), b_rows_.major.to_text().c_str());
     }
     l_.add_outputs();
+    if (epilogue_cost() > kLongEpilogue) finished_ = l_.add_scratch(accumulator_, IntExpr(plan_.rows * plan_.columns));
     if (!packs_a()) {
       QUARTET_ASSIGN(a_rows_, affine(l_, c.read_a, loops_.row, loops_.k, "A"));
       return {};
@@ -290,7 +295,7 @@ class Contract {
     l_.set_value(row_lo_, lo);
     l_.set_value(column_lo_, panel.lo);
     const Symbol row_in = l_.add_loop(IntExpr(height)), column_in = l_.add_loop(IntExpr(panel.columns));
-    b_.contract(t, [&](ValueId row, ValueId column, ValueId acc) {
+    const auto finish = [&](ValueId row, ValueId column, ValueId acc) {
       l_.set_value(row_in, row);
       l_.set_value(column_in, column);
       l_.set_parts(loops_.row, IntExpr::symbol(row_lo_) + IntExpr::symbol(row_in));
@@ -298,9 +303,42 @@ class Contract {
       Point point(l_);
       point.set_reduced({acc});
       point.store_outputs();
-    });
+    };
+    if (finished_ == kNone)
+      b_.contract(t, finish);
+    else
+      contract_by_memory(t, finish);
     l_.set_value(loops_.row, kNone);
     l_.set_value(loops_.column, kNone);
+  }
+
+  // The epilogue of a tile stands once in a loop instead of once for every vector of registers: the sums go through
+  // scratch that stays in L1.
+  void contract_by_memory(const ContractTile& t,
+                          const std::function<void(ValueId row, ValueId column, ValueId acc)>& finish) {
+    const ValueId width = b_.i64(t.columns);
+    b_.contract(t, [&](ValueId row, ValueId column, ValueId acc) {
+      b_.store(finished_, b_.add(b_.mul(row, width), column), acc);
+    });
+    b_.loop(LoopKind::serial, b_.i64(0), b_.i64(t.rows), 1, Runs::always, [&](ValueId row) {
+      const ValueId begin = b_.mul(row, width);
+      b_.loop(LoopKind::vector, b_.i64(0), b_.min(t.column_limit, width), 1, Runs::maybe,
+              [&](ValueId column) { finish(row, column, b_.load(finished_, b_.add(begin, column))); });
+    });
+  }
+
+  // About how many operations an element of the epilogue takes once kernel/expand.h has been through it.
+  int64_t epilogue_cost() const {
+    const std::vector<bool> needed = l_.needed(expr().outputs);
+    int64_t cost = 0;
+    for (size_t i = 0; i < needed.size(); ++i) {
+      const tile::BodyNode& node = expr().body[i];
+      if (!needed[i] || node.kind != tile::BodyNode::Kind::op) continue;
+      const bool transcendental = node.op >= ScalarOp::exp && node.op <= ScalarOp::pow;
+      const bool half = node.dtype == DType::f16 || node.dtype == DType::bf16;
+      cost += transcendental ? kTranscendentalCost : half ? kHalfCost : 1;
+    }
+    return cost;
   }
 
   const Plan& plan_;
@@ -312,6 +350,7 @@ class Contract {
   int64_t task_m_ = 0, task_n_ = 0;
   std::vector<TaskAxis> axes_;
   BufferId a_ = kNone, panel_buffer_ = kNone, scratch_ = kNone;
+  BufferId finished_ = kNone;  // a tile of sums before a long epilogue
   Affine a_rows_, b_rows_;
   PanelLayout layout_;
   TaskRange rows_, columns_;
