@@ -14,6 +14,7 @@ tests=(
   libgtest-dev libbenchmark-dev libclang-rt-19-dev llvm-19 # test programs, sanitizers and their symbolizer
   clang-format-19 clang-tidy-19 python3 git binutils       # lints and symbol checks
   sqlite3                                                  # looks into cache files from outside
+  libonnx-testdata                                         # ONNX's own cases
 )
 case ${1:-} in
   '') ;;
