@@ -4,7 +4,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -89,6 +91,40 @@ TEST(WorkerPool, EverySegmentOnceAndPhasesInOrder) {
       Recorder work(random_phases(seed), 1 + static_cast<int32_t>(seed * 5 % 9));
       for (int round = 0; round < 20; ++round) work.check([&](TeamWork& w) { pool.run(w); });
     }
+  }
+}
+
+// Most seats have nobody of their own, so caller and worker reach for the same segments all the time.
+TEST(WorkerPool, ContestedSegmentsRunOnce) {
+  constexpr int32_t kSeats = 12;
+  class Counter final : public TeamWork {
+   public:
+    explicit Counter(size_t phases) : list_(phases, Phase{true, 1}), counts_(phases * kSeats) {
+      set_phases(list_, kSeats);
+    }
+    void run_segment(int32_t phase, int32_t vEU) override {
+      counts_[static_cast<size_t>(phase) * kSeats + static_cast<size_t>(vEU)].fetch_add(1, std::memory_order_relaxed);
+      if (std::this_thread::get_id() != caller_) helped_.fetch_add(1, std::memory_order_relaxed);
+    }
+    bool each_ran(int times) const {
+      return std::ranges::all_of(counts_, [&](const std::atomic<int>& count) { return count.load() == times; });
+    }
+    int helped() const { return helped_; }
+
+   private:
+    std::vector<Phase> list_;
+    std::vector<std::atomic<int>> counts_;
+    std::thread::id caller_ = std::this_thread::get_id();
+    std::atomic<int> helped_{0};
+  };
+  WorkerPool pool({.threads = 2, .jobs = nullptr});
+  Counter work(3000);
+  int runs = 0;
+  // Until the workers had a good share, on a machine that is free; a bounded time on one that is not.
+  const auto begin = std::chrono::steady_clock::now();
+  while (work.helped() < 200'000 && std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(500)) {
+    pool.run(work);
+    ASSERT_TRUE(work.each_ran(++runs));
   }
 }
 
