@@ -23,11 +23,11 @@ constexpr FamilyRates kIceLakeServer{"icelake-server", 2.8e9, 1, 2, 2, 110, 44, 
 constexpr FamilyRates kSapphireRapids{"sapphirerapids", 3.0e9, 1, 2, 2, 120, 48, 8.5, 13e9};
 constexpr FamilyRates kAlderLake{"alderlake", 4.0e9, 1, 2, 1, 90, 44, 14, 25e9};
 constexpr FamilyRates kZen{"zen", 3.0e9, 1, 1, 0.5, 28, 24, 14, 14e9};
-constexpr FamilyRates kZen2{"zen2", 3.2e9, 2, 2, 1, 60, 28, 14, 18e9};
-constexpr FamilyRates kZen3{"zen3", 3.4e9, 2, 2, 1, 60, 28, 14, 20e9};
-constexpr FamilyRates kZen4{"zen4", 3.6e9, 2, 2, 1, 62, 28, 14, 22e9};
-constexpr FamilyRates kZen5{"zen5", 3.8e9, 2, 2, 2, 120, 56, 20, 28e9};
-constexpr FamilyRates kZen5Narrow{"zen5-mobile", 3.6e9, 2, 2, 1, 62, 28, 14, 24e9};
+constexpr FamilyRates kZen2{"zen2", 3.2e9, 2, 2, 1, 60, 28, 18, 18e9};
+constexpr FamilyRates kZen3{"zen3", 3.4e9, 2, 2, 1, 60, 28, 22, 20e9};
+constexpr FamilyRates kZen4{"zen4", 3.6e9, 2, 2, 1, 62, 28, 22, 22e9};
+constexpr FamilyRates kZen5{"zen5", 3.8e9, 2, 2, 2, 120, 56, 26, 28e9};
+constexpr FamilyRates kZen5Narrow{"zen5-mobile", 3.6e9, 2, 2, 1, 62, 28, 22, 24e9};
 
 constexpr std::array kRows = {
     Row{kIntel, 6, 0x3c, 0x3d, kHaswell},        Row{kIntel, 6, 0x3f, 0x3f, kHaswell},

@@ -208,7 +208,8 @@ class Contract {
     if (a_form_ == OperandForm::packed)
       most_m = std::max<int64_t>(rows, std::min(most_m, l2() / 2 / row / rows * rows));
     if (fixed(rows_)) most_m = std::min(most_m, round_up(m_, rows));
-    const double seconds = compute_seconds(rows, vectors);
+    // How many tasks is the same question for every tile: a slow tile must not win by being worth splitting.
+    const double seconds = least_seconds();
     const int64_t wanted = std::clamp<int64_t>(static_cast<int64_t>(seconds / kMinTaskSeconds), 1, 4 * device_.cores);
     std::vector<std::pair<int64_t, int64_t>> sizes;
     for (int64_t parts_n = 1; parts_n <= wanted; parts_n *= 2) {
@@ -271,7 +272,7 @@ class Contract {
     std::vector<bool> wanted = tile::in_epilogue(expr_);
     const std::vector<bool> element = tile::in_element(expr_);
     for (size_t i = 0; i < wanted.size(); ++i) wanted[i] = wanted[i] && !element[i];
-    const double each = vector_cycles(graph_, fused_, device_, wanted, columns_, lanes_) + 1;
+    const double each = vector_cycles(graph_, fused_, device_, wanted, columns_, lanes_, work_.dims) + 1;
     return 12 + rows * vectors * each;
   }
 
@@ -301,7 +302,10 @@ class Contract {
     const double compute = compute_seconds(rows, vectors) + packing_seconds(tasks_n);
     const double memory = p.l2_bytes / bandwidth_for(device_, bytes);
     p.seconds = overlapped(compute, memory);
-    p.wall = wall_time(p.seconds, p.tasks, device_);
+    const double share = static_cast<double>(std::min(task_m, m_)) / static_cast<double>(m_) *
+                         static_cast<double>(std::min(task_n, n_)) / static_cast<double>(n_) /
+                         static_cast<double>(outer_points_);
+    p.wall = wall_time(p.seconds * share, p.tasks, device_);
     p.reason = reason(p, compute, memory);
     return p;
   }

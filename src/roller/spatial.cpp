@@ -59,7 +59,7 @@ class Spatial {
     p.dram_bytes = static_cast<double>(bytes);
     cut(p);
     p.l2_bytes = static_cast<double>(l2_bytes(p));
-    p.wall = wall_time(p.seconds, p.tasks, device_);
+    p.wall = wall_time(p.seconds * largest_share(p), p.tasks, device_);
     p.reason = reason(p, compute, memory);
     return p;
   }
@@ -85,8 +85,9 @@ class Spatial {
 
   double map_cycles(int32_t vector_axis) const {
     const int32_t lanes = vector_axis < 0 ? 1 : work_.lanes;
-    const double each = vector_cycles(graph_, fused_, device_, tile::in_epilogue(expr_), run_of(vector_axis), lanes) +
-                        store_cycles(vector_axis, lanes);
+    const double each =
+        vector_cycles(graph_, fused_, device_, tile::in_epilogue(expr_), run_of(vector_axis), lanes, work_.dims) +
+        store_cycles(vector_axis, lanes);
     return vectors(vector_axis) * each;
   }
 
@@ -97,16 +98,17 @@ class Spatial {
     if (vector_axis >= 0) {
       const std::vector<int32_t> run = run_of(vector_axis);
       const double each =
-          element_passes() * vector_cycles(graph_, fused_, device_, element, run, work_.lanes) + combine;
+          element_passes() * vector_cycles(graph_, fused_, device_, element, run, work_.lanes, work_.dims) + combine;
       // Partial states of every lane do not fit the registers: each element updates one in L1.
       const double state = 1.5;
-      const double end = vector_cycles(graph_, fused_, device_, epilogue, run, work_.lanes) + 20 +
+      const double end = vector_cycles(graph_, fused_, device_, epilogue, run, work_.lanes, work_.dims) + 20 +
                          store_cycles(vector_axis, work_.lanes);
       return vectors(vector_axis) * (reduced * (each + state) + end);
     }
     const double each =
-        element_passes() * vector_cycles(graph_, fused_, device_, element, reduction_run_, work_.lanes) + combine;
-    const double end = vector_cycles(graph_, fused_, device_, epilogue, {}, 1) + 25 + store_cycles(-1, 1);
+        element_passes() * vector_cycles(graph_, fused_, device_, element, reduction_run_, work_.lanes, work_.dims) +
+        combine;
+    const double end = vector_cycles(graph_, fused_, device_, epilogue, {}, 1, work_.dims) + 25 + store_cycles(-1, 1);
     return points() * (std::ceil(reduced / work_.lanes) * each + end);
   }
 
@@ -149,9 +151,10 @@ class Spatial {
         p.tasks = product(p.tasks, extent);
         continue;
       }
-      int64_t tile = std::max<int64_t>(1, target / inner);
-      if (static_cast<int32_t>(r) == p.vector_axis || r + 1 == runs_.size()) tile = round_up(tile, granule());
+      const int64_t grain = static_cast<int32_t>(r) == p.vector_axis || r + 1 == runs_.size() ? granule() : 1;
       const bool fixed = is_static(runs_[r]);
+      const int64_t wanted = std::max<int64_t>(1, (target + inner / 2) / inner);
+      const int64_t tile = round_up(fixed && r == 0 ? even_piece(extent, wanted) : wanted, grain);
       if (tile >= extent && (fixed || r > 0)) {
         inner = product(inner, extent);
         continue;
@@ -160,6 +163,23 @@ class Spatial {
       p.tasks = product(p.tasks, (extent + tile - 1) / tile);
       cut_done = true;
     }
+  }
+
+  // About `wanted` of `extent`, so that the pieces are equal, and whole rounds of the cores if there is one.
+  int64_t even_piece(int64_t extent, int64_t wanted) const {
+    int64_t pieces = std::max<int64_t>(1, extent / wanted);
+    if (pieces > device_.cores) pieces -= pieces % device_.cores;
+    return (extent + pieces - 1) / pieces;
+  }
+
+  // The share of the work that the largest task has.
+  double largest_share(const Plan& p) const {
+    double share = 1;
+    for (size_t r = 0; r < runs_.size(); ++r) {
+      if (p.task_tile[r] > 0)
+        share *= std::min(1.0, static_cast<double>(p.task_tile[r]) / static_cast<double>(extents_[r]));
+    }
+    return share;
   }
 
   bool is_static(const std::vector<int32_t>& run) const {

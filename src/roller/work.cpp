@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <numeric>
 
 #include "base/checked.h"
 #include "roller/construct.h"
@@ -69,7 +71,7 @@ double op_cycles(ScalarOp op, DType dtype, const CpuModel& device) {
   const double rounding = narrow_float ? 3 : 0;  // to f32 and back
   const bool floating = is_float(dtype);
   // A vector divider works through wide vectors in halves.
-  const double divider = device.vector_bytes / 16.0 * (dtype == DType::f64 ? 4 : 2.5);
+  const double divider = device.vector_bytes / 16.0 * (dtype == DType::f64 ? 4 : 2);
   switch (op) {
     case ScalarOp::div:
       return (floating ? divider : 20.0 * device.lanes(size_of(dtype))) + rounding;
@@ -80,15 +82,15 @@ double op_cycles(ScalarOp op, DType dtype, const CpuModel& device) {
     case ScalarOp::sqrt:
       return divider * 1.2 + rounding;
     case ScalarOp::exp:
-      return 8 + rounding;
+      return 13 + rounding;
     case ScalarOp::log:
-      return 11 + rounding;
+      return 14 + rounding;
     case ScalarOp::tanh:
       return 16 + rounding;
     case ScalarOp::erf:
-      return 18 + rounding;
+      return 20 + rounding;
     case ScalarOp::sigmoid:
-      return 10 + divider + rounding;
+      return 14 + divider + rounding;
     case ScalarOp::sin:
     case ScalarOp::cos:
       return 20 + rounding;
@@ -105,8 +107,22 @@ double op_cycles(ScalarOp op, DType dtype, const CpuModel& device) {
 
 namespace {
 
+// One element of a gather, `step` bytes after the one before, in a walk of so many points. A step beyond a line touches
+// as many lines as points; the next walk finds them in L1 if it holds them all (half of it is left to others). Steps of
+// a large power of two put them into few sets, which hold few (measured: five times as long).
+double element_cycles(const CpuModel& device, int64_t step, int64_t points) {
+  constexpr double kNear = 1.3, kFar = 2, kCrowded = 7;
+  constexpr int64_t kWayBytes = 4096;  // sets times line
+  const MemoryLevel& l1 = device.levels.front();
+  if (step <= 0 || step < l1.line) return kNear;
+  const int64_t places = std::max<int64_t>(1, kWayBytes / std::gcd(step, kWayBytes));
+  const int64_t held = std::min(l1.capacity / l1.line, places * std::max<int64_t>(1, l1.capacity / kWayBytes));
+  if (points <= held) return kNear;
+  return held < l1.capacity / l1.line / 4 ? kCrowded : kFar;
+}
+
 double access_cycles(const TileGraph& graph, const Fused& fused, const CpuModel& device, const tile::Read& read,
-                     const std::vector<int32_t>& run, int32_t lanes) {
+                     const std::vector<int32_t>& run, int32_t lanes, const std::vector<int64_t>& dims) {
   const tile::TensorId t = fused.inputs[static_cast<size_t>(read.operand)];
   const graph::TensorType& type = graph.tensors[static_cast<size_t>(t)].type;
   const IntExpr offset = tile::flat_offset(fused.expr, read, type);
@@ -116,13 +132,16 @@ double access_cycles(const TileGraph& graph, const Fused& fused, const CpuModel&
   if (!indirect && step && step->is(0)) return 0.25 + guarded;
   const double wide = static_cast<double>(size_of(type.dtype)) * lanes / device.vector_bytes;
   if (!indirect && step && step->is(1)) return 0.5 * std::max(1.0, wide) + guarded;
-  return 0.8 * lanes + guarded;  // one element at a time
+  const auto element = static_cast<int64_t>(size_of(type.dtype));
+  const int64_t bytes = indirect || !step ? 0 : product(std::abs(tile::value_at(*step, dims)), element);
+  return element_cycles(device, bytes, run_extent(fused.expr, run, dims)) * lanes + guarded;
 }
 
 }  // namespace
 
 double vector_cycles(const TileGraph& graph, const Fused& fused, const CpuModel& device,
-                     const std::vector<bool>& wanted, const std::vector<int32_t>& run, int32_t lanes) {
+                     const std::vector<bool>& wanted, const std::vector<int32_t>& run, int32_t lanes,
+                     const std::vector<int64_t>& dims) {
   double cycles = 0;
   for (size_t i = 0; i < fused.expr.body.size(); ++i) {
     const BodyNode& node = fused.expr.body[i];
@@ -131,7 +150,7 @@ double vector_cycles(const TileGraph& graph, const Fused& fused, const CpuModel&
       const double vectors = std::max(1.0, static_cast<double>(size_of(node.dtype)) * lanes / device.vector_bytes);
       cycles += op_cycles(node.op, node.dtype, device) * vectors;
     } else if (node.kind == Kind::read) {
-      cycles += access_cycles(graph, fused, device, fused.expr.reads[static_cast<size_t>(node.read)], run, lanes);
+      cycles += access_cycles(graph, fused, device, fused.expr.reads[static_cast<size_t>(node.read)], run, lanes, dims);
     } else if (node.kind == Kind::index) {
       cycles += 1;
     }
@@ -152,11 +171,9 @@ double overlapped(double compute, double memory) {
   return std::max(compute, memory) + 0.15 * std::min(compute, memory);
 }
 
-double wall_time(double seconds, int64_t tasks, const CpuModel& device) {
-  tasks = std::max<int64_t>(tasks, 1);
-  const int64_t rounds = (tasks + device.cores - 1) / device.cores;
-  const double each = seconds / static_cast<double>(tasks) + kTaskSeconds;
-  return each * static_cast<double>(rounds);
+double wall_time(double task_seconds, int64_t tasks, const CpuModel& device) {
+  const int64_t rounds = (std::max<int64_t>(tasks, 1) + device.cores - 1) / device.cores;
+  return (task_seconds + kTaskSeconds) * static_cast<double>(rounds);
 }
 
 int64_t task_points(double seconds, int64_t points, const CpuModel& device) {

@@ -33,7 +33,8 @@ double op_cycles(ScalarOp op, DType dtype, const CpuModel& device);
 // Cycles for one vector of points when `run` runs along lanes: operations and accesses of the body nodes for which
 // `wanted` holds. Accesses cost by their stride along the run: none, one, or a gather.
 double vector_cycles(const tile::TileGraph& graph, const tile::Fused& fused, const CpuModel& device,
-                     const std::vector<bool>& wanted, const std::vector<int32_t>& run, int32_t lanes);
+                     const std::vector<bool>& wanted, const std::vector<int32_t>& run, int32_t lanes,
+                     const std::vector<int64_t>& dims);
 
 // Bytes a second one core gets from where a working set of that many bytes lives.
 double bandwidth_for(const CpuModel& device, int64_t bytes);
@@ -41,8 +42,8 @@ double bandwidth_for(const CpuModel& device, int64_t bytes);
 // Time of computing and moving data at once: the longer of the two hides most of the shorter.
 double overlapped(double compute, double memory);
 
-// Time on all cores of `seconds` of work cut into so many equal tasks.
-double wall_time(double seconds, int64_t tasks, const CpuModel& device);
+// Time on all cores of so many tasks, the largest of which takes `task_seconds`.
+double wall_time(double task_seconds, int64_t tasks, const CpuModel& device);
 
 // How many points of work make a task worth handing out.
 int64_t task_points(double seconds, int64_t points, const CpuModel& device);
