@@ -58,8 +58,7 @@ Status not_null(const void* pointer, const char* parameter);
 // The bytes of a digest as hosts see them: those of its hexadecimal text.
 void write_digest(const Digest& digest, uint8_t* out16);
 
-// --- sized structs
-// ---------------------------------------------------------------------------------------------------------
+// ---- Sized structs
 
 // `size` is a struct_size of the caller, `least` that of version 1.0, `known` ours.
 bool is_struct_size(uint32_t size, size_t least) noexcept;
@@ -103,8 +102,7 @@ void write_struct(T* out, const T& value) {
   out->struct_size = size;
 }
 
-// --- callbacks
-// -------------------------------------------------------------------------------------------------------------
+// ---- Callbacks
 
 // User data that came with a callback: freed exactly once.
 class UserData {

@@ -14,8 +14,7 @@ Status cancelled_status() { return {Code::cancelled, "the compile was cancelled"
 
 }  // namespace
 
-// --- callbacks
-// ---------------------------------------------------------------------------------------------------------------
+// ---- Callbacks
 
 DoneCallback::~DoneCallback() {
   if (future != nullptr) release_future(future);
@@ -43,8 +42,7 @@ std::unique_ptr<DoneCallback> FutureState::CallbackList::pop() {
   return taken;
 }
 
-// --- the state
-// ---------------------------------------------------------------------------------------------------------------
+// ---- The state
 
 FutureState::FutureState(quartet_context& context, int vEUs, CompileWork work)
     : context_(context), monitor_(context.jobs->monitor()), vEUs_(vEUs), work_(std::move(work)) {}

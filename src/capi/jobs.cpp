@@ -19,8 +19,7 @@ Deadline::Deadline(int64_t timeout_ns) {
   if (timeout_ns >= 0 && timeout_ns < kForever) at_ = Clock::now() + std::chrono::nanoseconds(timeout_ns);
 }
 
-// --- links
-// -----------------------------------------------------------------------------------------------------------------
+// ---- Links
 
 JobLink::JobLink(std::shared_ptr<JobMonitor> monitor, std::shared_ptr<Job> job)
     : monitor_(std::move(monitor)), job_(std::move(job)) {
@@ -84,8 +83,7 @@ void JobLink::abandon() noexcept {
   });
 }
 
-// --- the private threads
-// -----------------------------------------------------------------------------------------------------
+// ---- The private threads
 
 struct JobSystem::Pool {
   std::mutex mutex;
@@ -136,8 +134,7 @@ bool JobSystem::start_thread(const std::shared_ptr<Pool>& pool) noexcept {
   return started;
 }
 
-// --- the system
-// --------------------------------------------------------------------------------------------------------------
+// ---- The system
 
 JobSystem::JobSystem(std::shared_ptr<HostExecutor> executor, unsigned private_threads)
     : executor_(std::move(executor)) {

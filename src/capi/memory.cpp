@@ -128,9 +128,9 @@ MemoryScope::~MemoryScope() { current = previous_; }
 
 }  // namespace quartet::capi
 
-// --- operator new and delete of everything in this library
-// ------------------------------------------------------------------ In libquartet_c.so these are private symbols: the
-// host's own operators are not touched.
+// ---- Operators new and delete of everything in this library
+// In libquartet_c.so these are private symbols: the host's own operators are not touched.
+#if QUARTET_REPLACES_NEW
 
 namespace {
 
@@ -177,3 +177,5 @@ void operator delete(void* block, std::align_val_t, const std::nothrow_t&) noexc
 void operator delete[](void* block, std::align_val_t, const std::nothrow_t&) noexcept {
   quartet::capi::free_block(block);
 }
+
+#endif

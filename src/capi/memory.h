@@ -11,6 +11,19 @@
 
 #include "quartet_c.h"
 
+// ThreadSanitizer insists on operators new and delete of its own: in its builds only blocks asked for by name are
+// counted.
+#if defined(__SANITIZE_THREAD__)
+#define QUARTET_REPLACES_NEW 0
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define QUARTET_REPLACES_NEW 0
+#endif
+#endif
+#ifndef QUARTET_REPLACES_NEW
+#define QUARTET_REPLACES_NEW 1
+#endif
+
 namespace quartet::capi {
 
 // Thrown by operator new where a context's budget, not the system, refuses.

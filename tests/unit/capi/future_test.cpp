@@ -6,6 +6,7 @@
 #include <functional>
 #include <thread>
 
+#include "capi/memory.h"
 #include "unit/capi/support.h"
 
 namespace quartet::capi_test {
@@ -201,6 +202,7 @@ TEST_F(FutureTest, EndingTheContextCancelsAndCallsBack) {
 }
 
 TEST_F(FutureTest, EachFailingAllocationOfAFutureGivesAStatusAndLeavesNothing) {
+  if (QUARTET_REPLACES_NEW == 0) GTEST_SKIP() << "this build counts only what is asked for by name";
   for (int64_t n = 0;; ++n) {
     HostHeap heap;
     HostExecutor host;
