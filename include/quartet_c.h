@@ -289,8 +289,9 @@ typedef void(QUARTET_CALL* quartet_done_fn)(void* user, quartet_future* future);
 /* ==================================================================================================== structs ======
  */
 
-/* Where a context's host memory comes from: handles, graphs, buffers, workspaces, results. Not covered: the code
- * generator's own working memory (LLVM), SQLite's, thread stacks, and what the system's loader uses. */
+/* Where a context's host memory comes from: handles, graphs, buffers, workspaces, programs, results. Not covered: what
+ * a compile and the cache's background thread use while they work, SQLite, thread stacks, what the system's loader
+ * uses. */
 typedef struct quartet_allocator {
   uint32_t struct_size;
   uint32_t flags; /* 0 */
@@ -993,8 +994,9 @@ QUARTET_API int32_t QUARTET_CALL quartet_builder_constant(quartet_builder* build
                                                           int32_t* out_value, quartet_error** error);
 
 /* An op by name: checks operands and attributes, infers the results' types, stores their values in
- * outputs[0..output_count). Control flow: "if" takes regions "then" and "else", "loop" a region "body", "call" the
- * text attribute "function"; a region is given as an attribute of kind QUARTET_ATTR_REGION.
+ * outputs[0..output_count), which may be the same array as inputs. output_count is the number of results the op has.
+ * QUARTET_NO_VALUE stands for an operand left out. Control flow: "if" takes regions "then" and "else", "loop" a region
+ * "body", "call" the text attribute "function"; a region is given as an attribute of kind QUARTET_ATTR_REGION.
  * since: 1.0
  * thread: exclusive:builder
  * blocks: no
@@ -1487,8 +1489,8 @@ QUARTET_API int32_t QUARTET_CALL quartet_program_output_shapes(const quartet_pro
                                                                quartet_tensor* outputs, uint32_t output_count,
                                                                quartet_error** error);
 
-/* The text of a stage of the program's compile: "graph", "simplified", "tiles", "program", "kernel", "llvm", "asm". A
- * program from bytes has "program" and "asm" only.
+/* The text of a stage of the program's compile: "graph", "simplified", "tiles", "groups", "program", "kernel", "llvm"
+ * or "asm". A program from bytes has "program" only.
  * since: 1.0
  * thread: any
  * blocks: compile
