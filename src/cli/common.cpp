@@ -14,7 +14,7 @@ bool ends_with(const std::string& text, const std::string& end) {
 }
 
 void log_to_stderr(void*, int32_t level, const char* component, size_t, const char* message, size_t) {
-  static const char* const kNames[] = {"off", "error", "warning", "info", "debug"};
+  constexpr const char* kNames[] = {"off", "error", "warning", "info", "debug"};
   std::fprintf(stderr, "%s: %s: %s\n", kNames[level >= 0 && level <= 4 ? level : 0], component, message);
 }
 
