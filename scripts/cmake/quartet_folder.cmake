@@ -6,7 +6,8 @@
 set(QUARTET_WARNINGS -Wall -Wextra -Wconversion -Wshadow -Werror $<$<CXX_COMPILER_ID:GNU>:-Wno-error=maybe-uninitialized>)
 set(QUARTET_SANITIZE_FLAGS "")
 if(QUARTET_SANITIZE)
-  set(QUARTET_SANITIZE_FLAGS -fsanitize=${QUARTET_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all
+  # Without vptr, whose runtime is C++: C programs link our sanitized libraries too.
+  set(QUARTET_SANITIZE_FLAGS -fsanitize=${QUARTET_SANITIZE} -fno-sanitize=vptr -fno-omit-frame-pointer -fno-sanitize-recover=all
       -D_GLIBCXX_ASSERTIONS)
   add_link_options(${QUARTET_SANITIZE_FLAGS})
 endif()
