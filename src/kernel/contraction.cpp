@@ -94,6 +94,7 @@ Result<Packing> lower_packing(const tile::TileGraph& graph, const tile::Fused& f
   const BufferId from = l.add_tensor(tensor, Scope::argument_in);
   const BufferId to = l.add_panels(tensor, Scope::argument_out, layout.elements);
   std::vector<TaskAxis> axes;
+  axes.reserve(layout.outer.size() + 1);
   for (const size_t i : layout.outer) axes.push_back({loops.outer_extents[i], 1});
   axes.push_back({layout.panels, 1});
   const std::vector<TaskRange> ranges = task_ranges(l, axes);

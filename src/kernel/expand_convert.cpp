@@ -11,8 +11,8 @@ struct Bits {
   Builder& b;
   DType type;
   ValueId c(int64_t value) const { return b.constant(type, value); }
-  ValueId and_(ValueId x, int64_t y) const { return b.binary(ScalarOp::bit_and, x, c(y)); }
-  ValueId or_(ValueId x, ValueId y) const { return b.binary(ScalarOp::bit_or, x, y); }
+  ValueId mask(ValueId x, int64_t y) const { return b.binary(ScalarOp::bit_and, x, c(y)); }
+  ValueId join(ValueId x, ValueId y) const { return b.binary(ScalarOp::bit_or, x, y); }
   ValueId shl(ValueId x, int64_t by) const { return b.binary(ScalarOp::shift_left, x, c(by)); }
   ValueId shr(ValueId x, int64_t by) const { return b.binary(ScalarOp::shift_right, x, c(by)); }
   ValueId less(ValueId x, int64_t y) const { return b.less(x, c(y)); }
@@ -26,9 +26,9 @@ ValueId bf16_to_f32(Builder& b, ValueId x) {
 ValueId f32_to_bf16(Builder& b, ValueId x) {
   const Bits u{b, DType::u32};
   const ValueId bits = b.bitcast(DType::u32, x);
-  const ValueId odd = u.and_(u.shr(bits, 16), 1);
+  const ValueId odd = u.mask(u.shr(bits, 16), 1);
   const ValueId rounded = u.shr(b.add(b.add(bits, u.c(0x7fff)), odd), 16);
-  const ValueId quiet = u.or_(u.shr(bits, 16), u.c(0x40));
+  const ValueId quiet = u.join(u.shr(bits, 16), u.c(0x40));
   const ValueId nan = b.binary(ScalarOp::ne, x, x);
   return b.bitcast(DType::bf16, b.cast(DType::u16, b.select(nan, quiet, rounded)));
 }
@@ -36,7 +36,7 @@ ValueId f32_to_bf16(Builder& b, ValueId x) {
 ValueId f16_to_f32_bits(Builder& b, ValueId x) {
   const Bits u{b, DType::u32};
   const ValueId half = b.cast(DType::u32, b.bitcast(DType::u16, x));
-  const ValueId sign = u.shl(u.and_(half, 0x8000), 16), magnitude = u.and_(half, 0x7fff);
+  const ValueId sign = u.shl(u.mask(half, 0x8000), 16), magnitude = u.mask(half, 0x7fff);
   const ValueId shifted = u.shl(magnitude, 13);
   const ValueId normal = b.add(shifted, u.c(0x38000000));
   // Denormals: the mantissa put below 2^-14's leading one, which is then taken away exactly.
@@ -44,24 +44,24 @@ ValueId f16_to_f32_bits(Builder& b, ValueId x) {
   const ValueId denormal =
       b.bitcast(DType::u32, b.sub(b.bitcast(DType::f32, b.add(shifted, base)), b.bitcast(DType::f32, base)));
   const ValueId quiet = b.select(b.less(u.c(0x7c00), magnitude), u.c(0x400000), u.c(0));
-  const ValueId special = u.or_(u.or_(shifted, u.c(0x7f800000)), quiet);
+  const ValueId special = u.join(u.join(shifted, u.c(0x7f800000)), quiet);
   const ValueId finite = b.select(u.less(magnitude, 0x400), denormal, normal);
-  return b.bitcast(DType::f32, u.or_(sign, b.select(u.less(magnitude, 0x7c00), finite, special)));
+  return b.bitcast(DType::f32, u.join(sign, b.select(u.less(magnitude, 0x7c00), finite, special)));
 }
 
 ValueId f32_to_f16_bits(Builder& b, ValueId x) {
   const Bits u{b, DType::u32};
   const ValueId bits = b.bitcast(DType::u32, x);
-  const ValueId sign = u.and_(u.shr(bits, 16), 0x8000), magnitude = u.and_(bits, 0x7fffffff);
-  const ValueId odd = u.and_(u.shr(magnitude, 13), 1);
+  const ValueId sign = u.mask(u.shr(bits, 16), 0x8000), magnitude = u.mask(bits, 0x7fffffff);
+  const ValueId odd = u.mask(u.shr(magnitude, 13), 1);
   const ValueId normal = u.shr(b.add(b.sub(magnitude, u.c(0x38000000 - 0xfff)), odd), 13);
   // Adding 0.5 shifts a denormal result into the low bits and rounds it.
   const ValueId shifted = b.add(b.bitcast(DType::f32, magnitude), b.real(DType::f32, 0.5));
   const ValueId denormal = b.sub(b.bitcast(DType::u32, shifted), u.c(0x3f000000));
-  const ValueId nan = u.or_(u.and_(u.shr(magnitude, 13), 0x3ff), u.c(0x7e00));
+  const ValueId nan = u.join(u.mask(u.shr(magnitude, 13), 0x3ff), u.c(0x7e00));
   const ValueId finite = b.select(u.less(magnitude, 0x38800000), denormal, normal);
   const ValueId large = b.select(b.less(u.c(0x7f800000), magnitude), nan, u.c(0x7c00));
-  const ValueId value = u.or_(sign, b.select(u.less(magnitude, 0x47800000), finite, large));
+  const ValueId value = u.join(sign, b.select(u.less(magnitude, 0x47800000), finite, large));
   return b.bitcast(DType::f16, b.cast(DType::u16, value));
 }
 
@@ -71,7 +71,7 @@ ValueId f64_to_odd_f32(Builder& b, ValueId x) {
   const ValueId nearest = b.cast(DType::f32, x), back = b.cast(DType::f64, nearest);
   const ValueId bits = b.bitcast(DType::u32, nearest);
   const ValueId away = b.less(b.unary(ScalarOp::abs, x), b.unary(ScalarOp::abs, back));
-  const ValueId odd = u.or_(b.select(away, b.sub(bits, u.c(1)), bits), u.c(1));
+  const ValueId odd = u.join(b.select(away, b.sub(bits, u.c(1)), bits), u.c(1));
   const ValueId inexact = b.binary(ScalarOp::bit_or, b.less(x, back), b.less(back, x));  // not with NaN
   return b.bitcast(DType::f32, b.select(inexact, odd, bits));
 }
@@ -84,8 +84,8 @@ ValueId integer_to_odd_f64(Builder& b, ValueId x) {
   const ValueId magnitude = is_signed_int(type) ? b.unary(ScalarOp::abs, x) : x;
   // abs of the lowest integer is itself, and already a power of two.
   const ValueId large = b.less(w.c((int64_t{1} << 53) - 1), magnitude);
-  const ValueId below = b.binary(ScalarOp::ne, w.and_(x, 0x7ff), w.c(0));
-  const ValueId sticky = w.or_(w.and_(x, -0x800), b.select(below, w.c(0x800), w.c(0)));
+  const ValueId below = b.binary(ScalarOp::ne, w.mask(x, 0x7ff), w.c(0));
+  const ValueId sticky = w.join(w.mask(x, -0x800), b.select(below, w.c(0x800), w.c(0)));
   return b.cast(DType::f64, b.select(large, sticky, x));
 }
 

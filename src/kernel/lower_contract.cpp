@@ -247,7 +247,7 @@ class Contract {
   }
 
   int32_t tail_width(int64_t columns) const {
-    const int64_t lanes = std::max<int64_t>(1, device_.lanes(size_of(accumulator_)));
+    const int64_t lanes = std::max<int64_t>(1, device_.lanes(std::max<size_t>(1, size_of(accumulator_))));
     return static_cast<int32_t>(std::min<int64_t>(plan_.columns, (columns + lanes - 1) / lanes * lanes));
   }
 

@@ -76,7 +76,7 @@ class Reducer {
 
   Ids softmax(ValueId extent) {
     const ValueId size = b_.i64(block_);
-    const Ids first = block(b_.i64(0), b_.min(size, extent));
+    Ids first = block(b_.i64(0), b_.min(size, extent));
     if (const auto known = b_.constant_of(extent); known && *known <= block_) return first;
     return b_.loop(LoopKind::serial, size, extent, block_, first, Runs::maybe,
                    [&](ValueId lo, std::span<const ValueId> before) {

@@ -47,7 +47,7 @@ IntExpr Lowering::collapse(const IntExpr& e, const AxisRun& run) const {
   };
   if (!e.contains_any(mine)) return e;
   const IntExpr loop = IntExpr::symbol(run.loop);
-  const IntExpr last_only = e.substitute([&](Symbol s) -> std::optional<IntExpr> {
+  IntExpr last_only = e.substitute([&](Symbol s) -> std::optional<IntExpr> {
     if (!mine(s)) return std::nullopt;
     return number(s) == run.axes.back() ? loop : IntExpr(0);
   });
@@ -265,6 +265,7 @@ IntExpr spatial_loops(Lowering& lowering, const roller::Plan& plan, const std::f
   Builder& b = lowering.builder();
   const size_t count = plan.merged.size();
   std::vector<TaskAxis> axes;
+  axes.reserve(count);
   for (size_t i = 0; i < count; ++i)
     axes.push_back({lowering.runs()[i].extent, i < plan.task_tile.size() ? plan.task_tile[i] : 0});
   const std::vector<TaskRange> ranges = task_ranges(lowering, axes);

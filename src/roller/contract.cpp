@@ -168,16 +168,8 @@ class Contract {
                       expr_.name.c_str());
   }
 
-  // Whether the rows of a tile, walked side by side, fall on so few sets of L1 that they push each other out: rows a
-  // multiple of a large power of two apart. Half the ways are left to B.
-  bool conflicts(int32_t rows) const {
-    constexpr int64_t kWayBytes = 4096;  // sets times line
-    const MemoryLevel* l1 = device_.level("L1");
-    if (l1 == nullptr || a_.pitch == 0) return false;
-    const int64_t places = kWayBytes / std::gcd(a_.pitch, kWayBytes);
-    const int64_t ways = std::max<int64_t>(1, l1->capacity / kWayBytes);
-    return ceil_div_i64(rows, places) > ways / 2;
-  }
+  // Whether the rows of a tile, walked side by side, push each other out of L1, of which half is left to B.
+  bool conflicts(int32_t rows) const { return rows > lines_held(device_, a_.pitch) / 2; }
 
   // How A may reach a tile of so many rows.
   std::vector<OperandForm> forms_of_a(int32_t rows) const {

@@ -108,16 +108,13 @@ double op_cycles(ScalarOp op, DType dtype, const CpuModel& device) {
 namespace {
 
 // One element of a gather, `step` bytes after the one before, in a walk of so many points. A step beyond a line touches
-// as many lines as points; the next walk finds them in L1 if it holds them all (half of it is left to others). Steps of
-// a large power of two put them into few sets, which hold few (measured: five times as long).
+// as many lines as points; the next walk finds them again if L1 holds them all. In few sets they push each other out
+// (measured: five times as long).
 double element_cycles(const CpuModel& device, int64_t step, int64_t points) {
   constexpr double kNear = 1.3, kFar = 2, kCrowded = 7;
-  constexpr int64_t kWayBytes = 4096;  // sets times line
   const MemoryLevel& l1 = device.levels.front();
-  if (step <= 0 || step < l1.line) return kNear;
-  const int64_t places = std::max<int64_t>(1, kWayBytes / std::gcd(step, kWayBytes));
-  const int64_t held = std::min(l1.capacity / l1.line, places * std::max<int64_t>(1, l1.capacity / kWayBytes));
-  if (points <= held) return kNear;
+  const int64_t held = lines_held(device, step);
+  if (step < l1.line || points <= held) return kNear;
   return held < l1.capacity / l1.line / 4 ? kCrowded : kFar;
 }
 
@@ -156,6 +153,15 @@ double vector_cycles(const TileGraph& graph, const Fused& fused, const CpuModel&
     }
   }
   return cycles;
+}
+
+int64_t lines_held(const CpuModel& device, int64_t step) {
+  constexpr int64_t kWayBytes = 4096;  // of L1: sets times line
+  const MemoryLevel& l1 = device.levels.front();
+  const int64_t lines = std::max<int64_t>(1, l1.capacity / l1.line);
+  if (step <= 0) return lines;
+  const int64_t places = kWayBytes / std::gcd(step, kWayBytes);
+  return std::min(lines, places * std::max<int64_t>(1, l1.capacity / kWayBytes));
 }
 
 double bandwidth_for(const CpuModel& device, int64_t bytes) {

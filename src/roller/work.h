@@ -36,6 +36,10 @@ double vector_cycles(const tile::TileGraph& graph, const tile::Fused& fused, con
                      const std::vector<bool>& wanted, const std::vector<int32_t>& run, int32_t lanes,
                      const std::vector<int64_t>& dims);
 
+// How many lines of L1 can hold elements that lie `step` bytes apart: all of it, unless steps of a large power of two
+// put them into few sets.
+int64_t lines_held(const CpuModel& device, int64_t step);
+
 // Bytes a second one core gets from where a working set of that many bytes lives.
 double bandwidth_for(const CpuModel& device, int64_t bytes);
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kLightBody = 10;   // statements: four runs in a row
 constexpr size_t kMiddleBody = 20;  // two
-constexpr size_t kHeavyBody = 40;   // emitted once, its every run masked where masks cost little
+constexpr size_t kHeavyBody = 120;  // emitted once, its every run masked where masks cost little
 
 std::optional<int64_t> constant_of(const llvm::Value* value) {
   const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(value);

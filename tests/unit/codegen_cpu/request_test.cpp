@@ -87,6 +87,20 @@ TEST(Request, AKernelThatDoesNotVerifyIsNamed) {
   expect_failure(request_for({&kernel, 1}, Isa::avx2), Code::invalid_argument, "the culprit");
 }
 
+// With floats in software every addition is a call: the linker refuses and says who calls what.
+TEST(Request, CodeThatCallsIsRefused) {
+  Builder b("the caller");
+  const auto x = b.buffer({"x", DType::f32, Scope::argument_in, 64, 64}),
+             z = b.buffer({"z", DType::f32, Scope::argument_out, 64, 64});
+  b.loop(LoopKind::vector, b.i64(0), b.i64(64), 1, Runs::always,
+         [&](kernel::ValueId i) { b.store(z, i, b.add(b.load(x, i), b.real(DType::f32, 1))); });
+  const auto kernel = b.finish(1);
+  ASSERT_TRUE(kernel.ok()) << kernel.status().message();
+  Request request = request_for({&*kernel, 1}, Isa::sse2);
+  request.target.features.push_back("+soft-float");
+  expect_failure(request, Code::internal, "kernel 'the caller' is not closed: it calls __addsf3");
+}
+
 // Unrolled loops in unrolled loops: small text, unbounded code.
 TEST(Request, CodeThatWouldGrowWithoutBoundIsRefused) {
   Builder b("bomb");
