@@ -4,7 +4,6 @@
 # else a folder needs stands in its folder.cmake.
 
 set(QUARTET_WARNINGS -Wall -Wextra -Wconversion -Wshadow -Werror $<$<CXX_COMPILER_ID:GNU>:-Wno-error=maybe-uninitialized>)
-# Without the vptr check: its run-time part is C++, and our guests are C.
 set(QUARTET_SANITIZE_FLAGS "")
 if(QUARTET_SANITIZE)
   # Without vptr, whose runtime is C++: C programs link our sanitized libraries too.
