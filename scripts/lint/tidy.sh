@@ -51,4 +51,8 @@ printf '%s\n' "${files[@]}" | sed '/^$/d' | xargs -r -P "$(nproc)" -I{} bash -c 
 seen=$(find "$log" -name '*.seen' | wc -l)
 cat "$log"/*.out 2>/dev/null || true
 echo "tidy: $seen of ${#compiled[@]} files looked at"
+if ((seen == 0 && ${#files[@]} > 0)) && [[ -n ${files[0]} ]]; then
+  echo "tidy: no file was looked at, which proves nothing" >&2
+  exit 1
+fi
 [[ ! -e $log/failed ]]
