@@ -77,10 +77,20 @@ class Spatial {
     return vector_axis < 0 ? std::vector<int32_t>() : runs_[static_cast<size_t>(vector_axis)];
   }
 
-  // Stores go to row-major addresses: one stride only for the innermost run.
+  // Stores go to row-major addresses: lanes along any run but the innermost scatter (measured, as gathers are).
   double store_cycles(int32_t vector_axis, int32_t lanes) const {
-    const bool contiguous = vector_axis + 1 == static_cast<int32_t>(runs_.size());
-    return static_cast<double>(fused_.outputs.size()) * (contiguous || lanes == 1 ? 1.0 : 1.0 * lanes);
+    if (vector_axis + 1 == static_cast<int32_t>(runs_.size()) || lanes == 1) {
+      return static_cast<double>(fused_.outputs.size());
+    }
+    int64_t inner = 1;
+    for (size_t r = static_cast<size_t>(vector_axis) + 1; r < runs_.size(); ++r) inner = product(inner, extents_[r]);
+    double cycles = 0;
+    for (const tile::TensorId t : fused_.outputs) {
+      const auto bytes = static_cast<int64_t>(size_of(graph_.tensors[static_cast<size_t>(t)].type.dtype));
+      const Reuse found = reuse(device_, product(inner, bytes), extents_[static_cast<size_t>(vector_axis)]);
+      cycles += lanes * (found == Reuse::near ? 1.6 : found == Reuse::far ? 2.2 : 4.7);
+    }
+    return cycles;
   }
 
   double map_cycles(int32_t vector_axis) const {
@@ -99,8 +109,8 @@ class Spatial {
       const std::vector<int32_t> run = run_of(vector_axis);
       const double each =
           element_passes() * vector_cycles(graph_, fused_, device_, element, run, work_.lanes, work_.dims) + combine;
-      // Partial states of every lane do not fit the registers: each element updates one in L1.
-      const double state = 1.5;
+      // Partial states of every lane do not fit the registers: each element updates one in L1 (measured).
+      const double state = 3.5 + crowded_reads(element) * 8;
       const double end = vector_cycles(graph_, fused_, device_, epilogue, run, work_.lanes, work_.dims) + 20 +
                          store_cycles(vector_axis, work_.lanes);
       return vectors(vector_axis) * (reduced * (each + state) + end);
@@ -110,6 +120,23 @@ class Spatial {
         combine;
     const double end = vector_cycles(graph_, fused_, device_, epilogue, {}, 1, work_.dims) + 25 + store_cycles(-1, 1);
     return points() * (std::ceil(reduced / work_.lanes) * each + end);
+  }
+
+  // Reads whose steps along the reduction push each other out of L1, so that every vector comes from further away.
+  int crowded_reads(const std::vector<bool>& element) const {
+    int count = 0;
+    for (size_t i = 0; i < expr_.body.size(); ++i) {
+      const tile::BodyNode& node = expr_.body[i];
+      if (!element[i] || node.kind != tile::BodyNode::Kind::read) continue;
+      const tile::Read& read = expr_.reads[static_cast<size_t>(node.read)];
+      const tile::TensorId t = fused_.inputs[static_cast<size_t>(read.operand)];
+      const graph::TensorType& type = graph_.tensors[static_cast<size_t>(t)].type;
+      const auto step = stride(tile::flat_offset(expr_, read, type), reduction_run_);
+      if (!step) continue;
+      const int64_t bytes = step_bytes(*step, size_of(type.dtype), work_.dims);
+      count += reuse(device_, bytes, work_.reduced) == Reuse::crowded ? 1 : 0;
+    }
+    return count;
   }
 
   std::vector<bool> epilogue_only(const std::vector<bool>& element) const {

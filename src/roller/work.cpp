@@ -35,6 +35,11 @@ int64_t run_extent(const tile::TensorExpr& expr, const std::vector<int32_t>& run
   return std::max<int64_t>(extent, 1);
 }
 
+int64_t step_bytes(const IntExpr& step, size_t element_bytes, const std::vector<int64_t>& dims) {
+  const int64_t elements = std::clamp(tile::value_at(step, dims), -kMostPoints, kMostPoints);
+  return product(std::abs(elements), static_cast<int64_t>(element_bytes));
+}
+
 Work measure(const TileGraph& graph, const Fused& fused, const CpuModel& device) {
   Work work;
   work.dims = tile::dim_values(graph.symbols);
@@ -107,16 +112,8 @@ double op_cycles(ScalarOp op, DType dtype, const CpuModel& device) {
 
 namespace {
 
-// One element of a gather, `step` bytes after the one before, in a walk of so many points. A step beyond a line touches
-// as many lines as points; the next walk finds them again if L1 holds them all. In few sets they push each other out
-// (measured: five times as long).
-double element_cycles(const CpuModel& device, int64_t step, int64_t points) {
-  constexpr double kNear = 1.3, kFar = 2, kCrowded = 7;
-  const MemoryLevel& l1 = device.levels.front();
-  const int64_t held = lines_held(device, step);
-  if (step < l1.line || points <= held) return kNear;
-  return held < l1.capacity / l1.line / 4 ? kCrowded : kFar;
-}
+// One element of a gather (measured).
+double element_cycles(Reuse reuse) { return reuse == Reuse::near ? 1.3 : reuse == Reuse::far ? 2 : 7; }
 
 double access_cycles(const TileGraph& graph, const Fused& fused, const CpuModel& device, const tile::Read& read,
                      const std::vector<int32_t>& run, int32_t lanes, const std::vector<int64_t>& dims) {
@@ -129,9 +126,8 @@ double access_cycles(const TileGraph& graph, const Fused& fused, const CpuModel&
   if (!indirect && step && step->is(0)) return 0.25 + guarded;
   const double wide = static_cast<double>(size_of(type.dtype)) * lanes / device.vector_bytes;
   if (!indirect && step && step->is(1)) return 0.5 * std::max(1.0, wide) + guarded;
-  const auto element = static_cast<int64_t>(size_of(type.dtype));
-  const int64_t bytes = indirect || !step ? 0 : product(std::abs(tile::value_at(*step, dims)), element);
-  return element_cycles(device, bytes, run_extent(fused.expr, run, dims)) * lanes + guarded;
+  const int64_t bytes = indirect || !step ? 0 : step_bytes(*step, size_of(type.dtype), dims);
+  return element_cycles(reuse(device, bytes, run_extent(fused.expr, run, dims))) * lanes + guarded;
 }
 
 }  // namespace
@@ -162,6 +158,13 @@ int64_t lines_held(const CpuModel& device, int64_t step) {
   if (step <= 0) return lines;
   const int64_t places = kWayBytes / std::gcd(step, kWayBytes);
   return std::min(lines, places * std::max<int64_t>(1, l1.capacity / kWayBytes));
+}
+
+Reuse reuse(const CpuModel& device, int64_t step, int64_t points) {
+  const MemoryLevel& l1 = device.levels.front();
+  const int64_t held = lines_held(device, step);
+  if (step < l1.line || points <= held) return Reuse::near;
+  return held < l1.capacity / l1.line / 4 ? Reuse::crowded : Reuse::far;
 }
 
 double bandwidth_for(const CpuModel& device, int64_t bytes) {

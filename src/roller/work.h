@@ -36,9 +36,17 @@ double vector_cycles(const tile::TileGraph& graph, const tile::Fused& fused, con
                      const std::vector<bool>& wanted, const std::vector<int32_t>& run, int32_t lanes,
                      const std::vector<int64_t>& dims);
 
+// A stride of elements in bytes, its direction aside, cut off at kMostPoints.
+int64_t step_bytes(const IntExpr& step, size_t element_bytes, const std::vector<int64_t>& dims);
+
 // How many lines of L1 can hold elements that lie `step` bytes apart: all of it, unless steps of a large power of two
 // put them into few sets.
 int64_t lines_held(const CpuModel& device, int64_t step);
+
+// How a walk of `points` elements, `step` bytes apart, finds what the walk beside it touched: near, in L1; far, in L2;
+// crowded, in L2 because few sets of L1 take all.
+enum class Reuse : uint8_t { near, far, crowded };
+Reuse reuse(const CpuModel& device, int64_t step, int64_t points);
 
 // Bytes a second one core gets from where a working set of that many bytes lives.
 double bandwidth_for(const CpuModel& device, int64_t bytes);
