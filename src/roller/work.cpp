@@ -164,7 +164,7 @@ Reuse reuse(const CpuModel& device, int64_t step, int64_t points) {
   const MemoryLevel& l1 = device.levels.front();
   const int64_t held = lines_held(device, step);
   if (step < l1.line || points <= held) return Reuse::near;
-  return held < l1.capacity / l1.line / 4 ? Reuse::crowded : Reuse::far;
+  return held <= l1.capacity / l1.line / 32 ? Reuse::crowded : Reuse::far;
 }
 
 double bandwidth_for(const CpuModel& device, int64_t bytes) {
