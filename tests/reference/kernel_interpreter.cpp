@@ -1,5 +1,6 @@
 #include "reference/kernel_interpreter.h"
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstring>
 #include <limits>
@@ -229,7 +230,7 @@ class Machine {
 
   int64_t limit(DType dtype, bool highest) const {
     if (is_float(dtype)) return kernel::float_bits(dtype, highest ? kInfinity : -kInfinity);
-    const int bits = static_cast<int>(size_of(dtype)) * 8;
+    const int bits = static_cast<int>(std::max<size_t>(1, size_of(dtype))) * 8;
     if (is_unsigned_int(dtype)) return highest ? static_cast<int64_t>(~uint64_t{0} >> (64 - bits)) : 0;
     const int64_t most = static_cast<int64_t>(~uint64_t{0} >> (65 - bits));
     return highest ? most : -most - 1;

@@ -278,7 +278,8 @@ void expect_exact(ScalarOp op, DType result, DType operand, const std::vector<st
 TEST(ExpandExact, EveryCast) {
   for (int from = 1; from < kDTypeCount; ++from)
     for (int to = 1; to < kDTypeCount; ++to) {
-      const auto x = sample(static_cast<DType>(from), 300, static_cast<uint64_t>(from * 100 + to));
+      const auto x =
+          sample(static_cast<DType>(from), 300, static_cast<uint64_t>(from) * 100 + static_cast<uint64_t>(to));
       expect_exact(ScalarOp::cast, static_cast<DType>(to), static_cast<DType>(from), {x});
     }
 }
