@@ -85,7 +85,7 @@ void Emitter::enter(llvm::Function* function) {
   }
 }
 
-void Emitter::define(ValueId id, Value value) { values_[static_cast<size_t>(id)] = std::move(value); }
+void Emitter::define(ValueId id, const Value& value) { values_[static_cast<size_t>(id)] = value; }
 
 void Emitter::fail(Code code, const std::string& reason) {
   if (status_.ok()) status_ = Status(code, reason);

@@ -38,7 +38,7 @@ class Emitter {
   void branch(const kernel::Statement& s);
   void fail(Code code, const std::string& reason);
   const Value& value(kernel::ValueId id) const { return values_[static_cast<size_t>(id)]; }
-  void define(kernel::ValueId id, Value value);
+  void define(kernel::ValueId id, const Value& value);
   // Whether a carried value must be kept as a vector here.
   bool keep_vector(kernel::ValueId id) const { return lanes_.count > 1 && varying_[static_cast<size_t>(id)]; }
 

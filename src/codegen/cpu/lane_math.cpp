@@ -304,7 +304,7 @@ Value LaneMath::divide_index(ScalarOp op, const Value& a, const Value& d, int la
 Value LaneMath::divide_blocks(bool quotient, const Value& a, const Value& d, int lanes) {
   auto& b = ir.b;
   llvm::Value* offsets = offsets_i32(a, lanes);
-  const int64_t kLimit = int64_t{1} << 30;
+  constexpr int64_t kLimit = int64_t{1} << 30;
   if (!offsets || d.range.hi > kLimit) return uniform(DType::i64, nullptr);
   const Range spread = spread_of(a, lanes);
   if (!spread.within(-kLimit, kLimit) || spread.hi - spread.lo > kLimit) return uniform(DType::i64, nullptr);
