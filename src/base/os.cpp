@@ -160,18 +160,20 @@ class RealOs final : public Os {
     return ::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) == 0;
   }
 
-  Result<Bytes> read_file(const std::string& path, uint64_t max_size) override {
+  Result<Blob> read_file(const std::string& path, uint64_t max_size) override {
     int fd = -1;
     auto info = open_regular(path, max_size, fd);
     FileHandle handle(fd);
     if (!info) return info.status();
     // Files of /proc say size 0, so the size is a first guess and the end of file decides.
-    Bytes bytes(static_cast<size_t>(std::min(max_size, info->size + 1)));
+    Blob bytes(static_cast<size_t>(std::min(max_size, info->size + 1)));
     size_t used = 0;
     for (;;) {
       if (used == bytes.size()) {
         if (used >= max_size) break;
-        bytes.resize(static_cast<size_t>(std::min<uint64_t>(max_size, used * 2 + 4096)));
+        Blob longer(static_cast<size_t>(std::min<uint64_t>(max_size, used * 2 + 4096)));
+        if (used > 0) std::memcpy(longer.data(), bytes.data(), used);
+        bytes = std::move(longer);
       }
       const ssize_t n = ::read(fd, bytes.data() + used, bytes.size() - used);
       if (n < 0 && errno == EINTR) continue;
@@ -179,7 +181,7 @@ class RealOs final : public Os {
       if (n == 0) break;
       used += static_cast<size_t>(n);
     }
-    bytes.resize(used);
+    bytes.truncate(used);
     return bytes;
   }
 
@@ -293,7 +295,7 @@ class RealOs final : public Os {
 
   Result<ProcessInfo> process_info(int64_t pid) override {
     const std::string path = format("/proc/%lld/stat", static_cast<long long>(pid));
-    QUARTET_ASSIGN(const Bytes bytes, read_file(path, 4096));
+    QUARTET_ASSIGN(const Blob bytes, read_file(path, 4096));
     // "pid (name) state ppid ...": the name may hold anything, so count from the last parenthesis; the start time is
     // field 22, the 20th after it.
     const std::string text(bytes.begin(), bytes.end());
@@ -310,7 +312,7 @@ class RealOs final : public Os {
   }
 
   Result<std::string> boot_id() override {
-    QUARTET_ASSIGN(const Bytes bytes, read_file("/proc/sys/kernel/random/boot_id", 128));
+    QUARTET_ASSIGN(const Blob bytes, read_file("/proc/sys/kernel/random/boot_id", 128));
     std::string text(bytes.begin(), bytes.end());
     while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
     return text;

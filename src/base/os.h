@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "base/blob.h"
 #include "base/bytes.h"
 #include "base/status.h"
 
@@ -69,7 +70,7 @@ class Os {
   // The absolute path without symbolic links; every component must exist.
   virtual Result<std::string> real_path(const std::string& path) = 0;
   virtual bool can_write(const std::string& path) = 0;
-  virtual Result<Bytes> read_file(const std::string& path, uint64_t max_size) = 0;
+  virtual Result<Blob> read_file(const std::string& path, uint64_t max_size) = 0;
   virtual Result<std::shared_ptr<const FileView>> map_file(const std::string& path, uint64_t max_size) = 0;
   // Writes a new file beside `path`, syncs it and renames it over `path`: readers see the old or the new bytes.
   virtual Status write_file(const std::string& path, std::span<const uint8_t> bytes, uint32_t mode) = 0;

@@ -100,14 +100,27 @@ std::vector<std::string> host_features(const FeatureBits& bits, Isa isa) {
   return found;
 }
 
-// Data and unified caches, leaf 4 on Intel and 0x8000001D on AMD (the same layout).
-void set_caches(CpuModel& model, const CpuIdentity& id) {
-  const uint32_t leaf = id.vendor == CpuIdentity::Vendor::amd ? 0x8000001du : 4u;
+// What CPUID says, asked once per process: it cannot change, and under a hypervisor each question is a trap.
+struct Probe {
+  FeatureBits bits;
+  CpuIdentity id = identify();
+  std::vector<Registers> caches;  // one per cache: leaf 4 on Intel and 0x8000001D on AMD (the same layout)
+
+  Probe() {
+    const uint32_t leaf = id.vendor == CpuIdentity::Vendor::amd ? 0x8000001du : 4u;
+    for (uint32_t i = 0; i < 16; ++i) {
+      const Registers r = cpuid(leaf, i);
+      if ((r.a & 31u) == 0) break;
+      caches.push_back(r);
+    }
+  }
+};
+
+// Data and unified caches.
+void set_caches(CpuModel& model, const Probe& probe) {
   bool has_l3 = false, any = false;
-  for (uint32_t i = 0; i < 16; ++i) {
-    const Registers r = cpuid(leaf, i);
+  for (const Registers& r : probe.caches) {
     const uint32_t type = r.a & 31u, number = r.a >> 5 & 7u;
-    if (type == 0) break;
     if (type == 2 || number < 1 || number > 3) continue;  // instructions only
     const int64_t line = (r.b & 0xfffu) + 1, partitions = (r.b >> 12 & 0x3ffu) + 1, ways = (r.b >> 22) + 1;
     MemoryLevel& level = model.levels[number - 1];
@@ -139,12 +152,11 @@ int32_t usable_cores() {
 CpuModel host_cpu() { return host_cpu(Isa::avx512); }
 
 CpuModel host_cpu(Isa limit) {
-  const FeatureBits bits;
-  const CpuIdentity id = identify();
-  const Isa isa = std::min(limit, bits.isa());
-  CpuModel model = class_model(isa, family_rates(id));
-  model.features = host_features(bits, isa);
-  set_caches(model, id);
+  static const Probe probe;
+  const Isa isa = std::min(limit, probe.bits.isa());
+  CpuModel model = class_model(isa, family_rates(probe.id));
+  model.features = host_features(probe.bits, isa);
+  set_caches(model, probe);
   model.cores = usable_cores();
   return model;
 }

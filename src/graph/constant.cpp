@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/blob.h"
 #include "base/half.h"
 #include "graph/dims.h"
 #include "graph/rounding.h"
@@ -66,8 +67,10 @@ Result<Constant> make_constant(TensorType type, std::span<const uint8_t> bytes, 
 }
 
 Result<Constant> copy_constant(TensorType type, std::span<const uint8_t> bytes) {
-  auto copy = std::make_shared<const Bytes>(bytes.begin(), bytes.end());
-  const std::span<const uint8_t> view(*copy);
+  Blob blob(bytes.size());
+  if (!bytes.empty()) std::memcpy(blob.data(), bytes.data(), bytes.size());
+  auto copy = std::make_shared<const Blob>(std::move(blob));
+  const std::span<const uint8_t> view = copy->span();
   return make_constant(std::move(type), view, std::move(copy));
 }
 

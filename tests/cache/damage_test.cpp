@@ -21,7 +21,10 @@ struct Files {
 
 size_t size_of_entry(uint64_t number) { return 500 + 700 * number; }
 
-Bytes read(const std::string& path) { return real_os().read_file(path, 1 << 26).value(); }
+Bytes read(const std::string& path) {
+  const Blob bytes = real_os().read_file(path, 1 << 26).take();
+  return {bytes.begin(), bytes.end()};
+}
 void write(const std::string& path, const Bytes& bytes) { ASSERT_TRUE(real_os().write_file(path, bytes, 0600).ok()); }
 
 // With `in_wal`, what a killed process leaves: the entries are still in the WAL.

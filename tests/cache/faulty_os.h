@@ -25,7 +25,7 @@ class FaultyOs final : public Os {
     return fails() ? refusal() : real_.real_path(path);
   }
   bool can_write(const std::string& path) override { return !fails() && real_.can_write(path); }
-  Result<Bytes> read_file(const std::string& path, uint64_t max_size) override {
+  Result<Blob> read_file(const std::string& path, uint64_t max_size) override {
     return fails() ? refusal() : real_.read_file(path, max_size);
   }
   Result<std::shared_ptr<const FileView>> map_file(const std::string& path, uint64_t max_size) override {

@@ -27,7 +27,7 @@ using reference::Tensor;
 std::optional<Tensor> read_tensor(const fs::path& path) {
   const auto bytes = real_os().read_file(path.string(), uint64_t{1} << 30);
   if (!bytes.ok()) return std::nullopt;
-  const auto field = [](uint8_t number, const Bytes& content) {
+  const auto field = [](uint8_t number, std::span<const uint8_t> content) {
     Bytes out{static_cast<uint8_t>(number << 3 | 2)};
     for (size_t size = content.size();; size >>= 7) {
       out.push_back(static_cast<uint8_t>((size & 0x7f) | (size > 0x7f ? 0x80 : 0)));
@@ -36,7 +36,7 @@ std::optional<Tensor> read_tensor(const fs::path& path) {
     out.insert(out.end(), content.begin(), content.end());
     return out;
   };
-  Bytes model = field(7, field(5, *bytes));
+  Bytes model = field(7, field(5, bytes->span()));
   const Bytes opset = field(8, {});
   model.insert(model.end(), opset.begin(), opset.end());
   const auto read = import::onnx::read_model(model);

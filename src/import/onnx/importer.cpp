@@ -227,10 +227,10 @@ Result<std::shared_ptr<const graph::Graph>> import_onnx_file(const std::string& 
   // rewrites meanwhile must not change them.
   auto bytes = os.read_file(path, kMaxModelBytes);
   if (!bytes.ok()) return bytes.status().with_stage("import");
-  const auto owner = std::make_shared<const Bytes>(bytes.take());
+  const auto owner = std::make_shared<const Blob>(bytes.take());
   const size_t slash = path.rfind('/');
   ExternalFiles files{&os, slash == std::string::npos ? std::string() : path.substr(0, slash + 1)};
-  auto graph = import_model(*owner, std::move(files), owner);
+  auto graph = import_model(owner->span(), std::move(files), owner);
   if (!graph.ok()) return graph.status().with_prefix(path + ": ");
   return graph;
 }

@@ -82,12 +82,12 @@ Result<std::string> external_path(const Tensor& tensor, const ExternalFiles& fil
 Result<graph::Constant> external_constant(const Tensor& tensor, const graph::TensorType& type, size_t bytes,
                                           ExternalFiles& files) {
   QUARTET_ASSIGN(const std::string path, external_path(tensor, files));
-  std::shared_ptr<const Bytes>& file = files.read[path];
+  std::shared_ptr<const Blob>& file = files.read[path];
   if (!file) {
-    QUARTET_ASSIGN(Bytes contents, files.os->read_file(path, kMaxExternalBytes));
-    file = std::make_shared<const Bytes>(std::move(contents));
+    QUARTET_ASSIGN(Blob contents, files.os->read_file(path, kMaxExternalBytes));
+    file = std::make_shared<const Blob>(std::move(contents));
   }
-  const std::span<const uint8_t> all = *file;
+  const std::span<const uint8_t> all = file->span();
   const auto offset = static_cast<uint64_t>(tensor.offset.value_or(0));
   const uint64_t length = tensor.length ? static_cast<uint64_t>(*tensor.length) : bytes;
   if (length != bytes || offset > all.size() || bytes > all.size() - offset)

@@ -19,9 +19,9 @@ std::string type_name(int32_t element_type);
 
 // Where external data may be read from, and what has been read.
 struct ExternalFiles {
-  Os* os = nullptr;                                               // null: external data is refused
-  std::string folder;                                             // ends in '/', or empty for the current folder
-  std::map<std::string, std::shared_ptr<const Bytes>> read = {};  // by real path
+  Os* os = nullptr;                                              // null: external data is refused
+  std::string folder;                                            // ends in '/', or empty for the current folder
+  std::map<std::string, std::shared_ptr<const Blob>> read = {};  // by real path
 };
 
 // Copies the data unless `owner` keeps the model's bytes alive and they are aligned for their type.

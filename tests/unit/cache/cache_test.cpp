@@ -283,7 +283,7 @@ TEST(CacheTest, ReadOnlyChangesNothing) {
     auto cache = Cache::create(options_at(scratch.cache()));
     put(*cache, 1);
   }
-  const auto before = real_os().read_file(scratch.database(), 1 << 24).value();
+  const Blob before = real_os().read_file(scratch.database(), 1 << 24).take();
   {
     auto cache = Cache::create(options);
     EXPECT_TRUE(cache->stats().disk_on);
