@@ -34,7 +34,8 @@ void convert_kind(AttrKind wanted, Attr& attr) {
 bool is_default(const AttrSpec& spec, const Attr& attr) {
   if (spec.required) return false;
   if (const auto* value = std::get_if<int64_t>(&attr)) return *value == spec.default_int;
-  if (const auto* ints = std::get_if<std::vector<int64_t>>(&attr); ints && spec.key == AttrKey::steps)
+  const bool ones = spec.key == AttrKey::steps || spec.key == AttrKey::strides || spec.key == AttrKey::dilations;
+  if (const auto* ints = std::get_if<std::vector<int64_t>>(&attr); ints && ones)
     return std::all_of(ints->begin(), ints->end(), [](int64_t step) { return step == 1; });
   return false;
 }
@@ -71,6 +72,11 @@ Status check_ints(AttrKey key, size_t rank, const std::vector<int64_t>& ints) {
       if (step == 0 || step == INT64_MIN)
         return make_error(Code::invalid_argument, "a step of %lld", static_cast<long long>(step));
   }
+  if (key == AttrKey::sizes || key == AttrKey::strides || key == AttrKey::dilations)
+    for (const int64_t value : ints)
+      if (value < 1 || value > INT32_MAX)
+        return make_error(Code::invalid_argument, "%s: %lld is outside 1 to 2^31 - 1", attr_key_name(key),
+                          static_cast<long long>(value));
   return {};
 }
 
@@ -104,6 +110,10 @@ Status check_value(OpCode code, const AttrSpec& spec, size_t rank, const Attr& a
   switch (spec.kind) {
     case AttrKind::i64: {
       const int64_t value = std::get<int64_t>(attr);
+      if (spec.key == AttrKey::groups) {
+        if (value >= 1) return {};
+        return make_error(Code::invalid_argument, "%s: %lld is less than 1", name, static_cast<long long>(value));
+      }
       if (spec.key == AttrKey::axis ? value < 0 || value >= static_cast<int64_t>(rank) : value != 0 && value != 1)
         return make_error(Code::invalid_argument, "%s: %lld is outside %s %zu", name, static_cast<long long>(value),
                           spec.key == AttrKey::axis ? "rank" : "0 to", spec.key == AttrKey::axis ? rank : size_t{1});

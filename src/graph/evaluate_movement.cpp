@@ -58,6 +58,20 @@ std::optional<Bytes> slice(const Op& op, const Constant& from, const TensorType&
   return copy_strided(from, result, start, std::move(strides));
 }
 
+Bytes window(const Op& op, const Constant& from, const TensorType& result) {
+  const std::vector<int64_t>&axes = *attr_ints(op, AttrKey::axes), *moves = attr_ints(op, AttrKey::strides),
+        *spread = attr_ints(op, AttrKey::dilations);
+  auto strides = dense_strides(extents_of(from.type));
+  std::vector<int64_t> inner;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    int64_t& stride = strides[static_cast<size_t>(axes[i])];
+    inner.push_back(stride * (spread ? (*spread)[i] : 1));
+    stride *= moves ? (*moves)[i] : 1;
+  }
+  strides.insert(strides.end(), inner.begin(), inner.end());
+  return copy_strided(from, result, 0, std::move(strides));
+}
+
 Bytes concat(const Op& op, std::span<const Constant* const> operands, const TensorType& result) {
   const auto axis = static_cast<size_t>(attr_int(op, AttrKey::axis));
   const auto extents = extents_of(result);
@@ -143,6 +157,8 @@ std::optional<Bytes> evaluate_movement(const Op& op, std::span<const Constant* c
       return expand(from, result);
     case OpCode::slice:
       return slice(op, from, result);
+    case OpCode::window:
+      return window(op, from, result);
     case OpCode::concat:
       return concat(op, operands, result);
     case OpCode::pad:

@@ -84,6 +84,7 @@ Result<Types> infer_pointwise(const InferInput& in) {
 }
 
 Result<Types> infer_composite(const InferInput& in) {
+  if (in.code == OpCode::conv) return infer_conv(in);
   const OpInfo& info = op_info(in.code);
   const bool reduces = info.attr(AttrKey::axes) || info.attr(AttrKey::axis);
   return reduces ? infer_reduction(in) : infer_pointwise(in);
@@ -102,7 +103,7 @@ Result<Types> infer_by_class(const InferInput& in, const OpInfo& info) {
     case OpClass::reduction:
       return infer_reduction(in);
     case OpClass::contraction:
-      return infer_matmul(in);
+      return in.code == OpCode::convolve ? infer_convolve(in) : infer_matmul(in);
     case OpClass::composite:
       return infer_composite(in);
     case OpClass::control:

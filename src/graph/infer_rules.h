@@ -18,6 +18,10 @@ Result<Types> infer_data(const InferInput& in);
 // infer_reduce.cpp: reductions, softmax_stats, softmax and log_softmax; matmul
 Result<Types> infer_reduction(const InferInput& in);
 Result<Types> infer_matmul(const InferInput& in);
+// infer_window.cpp
+Result<TensorType> infer_window(const InferInput& in);
+Result<Types> infer_convolve(const InferInput& in);
+Result<Types> infer_conv(const InferInput& in);
 // infer_control.cpp
 Result<Types> infer_control(const InferInput& in);
 

@@ -142,6 +142,10 @@ Result<Types> infer_view(const InferInput& in) {
       return expand(in);
     case OpCode::slice:
       return slice(in);
+    case OpCode::window: {
+      QUARTET_ASSIGN(TensorType to, infer_window(in));
+      return Types{std::move(to)};
+    }
     default:
       return make_error(Code::internal, "%s has no type rule", op_info(in.code).name);
   }

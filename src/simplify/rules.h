@@ -7,6 +7,7 @@ namespace quartet::simplify {
 
 Replacement decompose(Rewriter& r, const Candidate& c);            // composites to primitives
 Replacement decompose_reduction(Rewriter& r, const Candidate& c);  // of them, the reductions and softmax
+Replacement decompose_conv(Rewriter& r, const Candidate& c);       // of them, the convolution
 Replacement fold(Rewriter& r, const Candidate& c);                 // constants are computed
 Replacement remove_identity(Rewriter& r, const Candidate& c);      // ops that change nothing
 Replacement merge_views(Rewriter& r, const Candidate& c);          // views of views

@@ -9,6 +9,7 @@ namespace {
 constexpr NamedRule kRules[] = {
     {"decompose", decompose},
     {"decompose", decompose_reduction},
+    {"decompose", decompose_conv},
     {"fold", fold},
     {"remove_identity", remove_identity},
     {"merge_views", merge_views},
@@ -24,8 +25,7 @@ Result<std::shared_ptr<const graph::Graph>> simplify(const std::shared_ptr<const
                                                      const Options& options) {
   std::vector<NamedRule> rules;
   for (const NamedRule& rule : kRules)
-    if (rule.rule == decompose || rule.rule == decompose_reduction || !options.disabled.contains(rule.name))
-      rules.push_back(rule);
+    if (std::string_view(rule.name) == "decompose" || !options.disabled.contains(rule.name)) rules.push_back(rule);
   auto rewritten = Rewriter(*graph, options, rules).run();
   if (!rewritten) return rewritten.status().with_stage("simplify");
   if (options.disabled.contains("remove_dead")) return rewritten;

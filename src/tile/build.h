@@ -60,5 +60,9 @@ Result<TensorExpr> view_expr(const OpView& view);  // identity, reshape, transpo
 Result<TensorExpr> data_expr(const OpView& view);  // concat, pad, gather
 Result<TensorExpr> reduction_expr(const OpView& view);
 Result<TensorExpr> matmul_expr(const OpView& view);
+Result<TensorExpr> convolve_expr(const OpView& view);
+
+// Where place `k` of window `o` is on the operand's axis, for windowed axis `i` of the op.
+IntExpr window_index(const graph::Op& op, size_t i, const IntExpr& o, const IntExpr& k);
 
 }  // namespace quartet::tile

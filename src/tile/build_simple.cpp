@@ -88,6 +88,15 @@ Result<TensorExpr> view_expr(const OpView& view) {
       b.expr.outputs = {read};
       return std::move(b.expr);
     }
+    case OpCode::window: {
+      const std::vector<int64_t>& axes = *graph::attr_ints(view.op, AttrKey::axes);
+      for (size_t i = 0; i < index.size(); ++i) index[i] = b.axis(i);
+      for (size_t i = 0; i < axes.size(); ++i) {
+        IntExpr& at = index[static_cast<size_t>(axes[i])];
+        at = window_index(view.op, i, at, b.axis(index.size() + i));
+      }
+      break;
+    }
     default: {  // slice
       const graph::Shape& starts = *graph::attr_shape(view.op, AttrKey::starts);
       const std::vector<int64_t>* steps = graph::attr_ints(view.op, AttrKey::steps);

@@ -30,7 +30,7 @@ Result<TensorExpr> expression(const OpView& view) {
     case OpClass::reduction:
       return reduction_expr(view);
     case OpClass::contraction:
-      return matmul_expr(view);
+      return view.op.code == OpCode::convolve ? convolve_expr(view) : matmul_expr(view);
     case OpClass::composite:
       return make_error(Code::unsupported, "a composite op reached the tile stage");
     case OpClass::control:

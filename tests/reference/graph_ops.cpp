@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "reference/graph_windows.h"
 #include "reference/scalar.h"
 
 namespace quartet::reference {
@@ -361,6 +362,8 @@ Result<Tensor> view(const graph::Op& op, const Tensor& x, Tensor out, const Exte
         return linear(x.dims, index);
       });
     }
+    case OpCode::window:
+      return window(op, x, std::move(out));
     case OpCode::expand:
       return remap(x, std::move(out), [&](const std::vector<int64_t>& at) { return broadcast_position(x, at); });
     default: {
@@ -495,6 +498,8 @@ Result<std::vector<Tensor>> run_op(const graph::Graph& graph, const graph::Op& o
     if (!result.ok()) return result.status();
     return std::vector<Tensor>{result.take()};
   };
+  if (op.code == OpCode::convolve || op.code == OpCode::conv)
+    return one(convolution(op, *operands[0], *operands[1], std::move(out[0])));
   if (info.scalar) return one(elementwise(*info.scalar, operands, std::move(out[0])));
   switch (info.op_class) {
     case graph::OpClass::constant:

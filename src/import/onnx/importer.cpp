@@ -21,8 +21,8 @@ constexpr size_t kMaxListed = 50;
 std::string shown(std::string_view name) { return "'" + std::string(name.substr(0, 120)) + "'"; }
 
 const OpRow* find_row(std::string_view op, int64_t version) {
-  for (const auto rows :
-       {math_ops(), activation_ops(), matmul_ops(), reduce_ops(), shape_ops(), slice_ops(), constant_ops()})
+  for (const auto rows : {math_ops(), activation_ops(), matmul_ops(), reduce_ops(), shape_ops(), slice_ops(),
+                          constant_ops(), conv_ops(), pool_ops()})
     for (const OpRow& row : rows)
       if (row.op == op && version >= row.since && version < row.until) return &row;
   return nullptr;

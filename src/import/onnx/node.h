@@ -114,6 +114,8 @@ std::span<const OpRow> reduce_ops();
 std::span<const OpRow> shape_ops();
 std::span<const OpRow> slice_ops();
 std::span<const OpRow> constant_ops();
+std::span<const OpRow> conv_ops();
+std::span<const OpRow> pool_ops();
 
 // Shape arithmetic: the result of a node whose operands are known integers, if it is one that keeps them known.
 std::optional<KnownInts> fold_known(NodeContext& context);
