@@ -145,13 +145,15 @@ class Importer {
       if (status.code() == Code::unsupported) return give_up(node, status.message());
       return status.with_prefix("node " + describe(node) + ": ");
     }
-    for (size_t i = 0; i < node.outputs.size(); ++i) {
-      Value& value = context.outputs()[i];
-      const bool given = value.id != graph::kNoValue || value.ints || value.constant;
-      if (node.outputs[i].empty() || (!given && !is_used(node.outputs[i]))) continue;
-      if (!given) return give_up(node, "output " + std::to_string(i) + " is not supported");
-      QUARTET_TRY(define(node.outputs[i], std::move(value)));
-    }
+    const auto given = [&](size_t i) {
+      const Value& value = context.outputs()[i];
+      return value.id != graph::kNoValue || value.ints || value.constant;
+    };
+    for (size_t i = 0; i < node.outputs.size(); ++i)
+      if (!node.outputs[i].empty() && !given(i) && is_used(node.outputs[i]))
+        return give_up(node, "output " + std::to_string(i) + " is not supported");
+    for (size_t i = 0; i < node.outputs.size(); ++i)
+      if (!node.outputs[i].empty() && given(i)) QUARTET_TRY(define(node.outputs[i], std::move(context.outputs()[i])));
     return {};
   }
 

@@ -23,17 +23,90 @@ std::vector<int64_t> axes_from(size_t first, size_t count) {
   return axes;
 }
 
-// The reduction over each window of x, which is padded already.
-Result<ValueId> over_windows(NodeContext& c, OpCode code, ValueId x, const Windows& w) {
+// The windows of x, which is padded already; their places are the last axes.
+Result<ValueId> windows_of(NodeContext& c, ValueId x, const Windows& w) {
   std::vector<int64_t> sizes;
   for (const IntExpr& size : w.sizes) sizes.push_back(*size.constant());
-  const size_t count = sizes.size();
-  QUARTET_ASSIGN(const ValueId windows, c.op(OpCode::window, {x},
-                                             {{AttrKey::axes, axes_from(2, count)},
-                                              {AttrKey::sizes, sizes},
-                                              {AttrKey::strides, w.strides},
-                                              {AttrKey::dilations, w.dilations}}));
+  return c.op(OpCode::window, {x},
+              {{AttrKey::axes, axes_from(2, sizes.size())},
+               {AttrKey::sizes, sizes},
+               {AttrKey::strides, w.strides},
+               {AttrKey::dilations, w.dilations}});
+}
+
+// The reduction over each window.
+Result<ValueId> over_windows(NodeContext& c, OpCode code, ValueId x, const Windows& w) {
+  const size_t count = w.sizes.size();
+  QUARTET_ASSIGN(const ValueId windows, windows_of(c, x, w));
   return c.op(code, {windows}, {{AttrKey::axes, axes_from(2 + count, count)}});
+}
+
+// How the axes of a window and of the operand count: the number of a place, and the number of an element.
+struct Counting {
+  std::vector<int64_t> window;  // strides of the window's places
+  graph::Shape operand;         // strides of the operand's elements along its spatial axes
+};
+
+Counting counting_of(const graph::Shape& shape, const Windows& w, bool columns_first) {
+  const size_t count = w.sizes.size();
+  Counting strides{std::vector<int64_t>(count, 1), graph::Shape(count, IntExpr(1))};
+  for (size_t i = count; i-- > 1;) {
+    strides.window[i - 1] = strides.window[i] * *w.sizes[i].constant();
+    strides.operand[i - 1] = strides.operand[i] * shape[i + 2];
+  }
+  if (!columns_first) return strides;
+  strides.operand[0] = IntExpr(1);
+  for (size_t i = 1; i < count; ++i) strides.operand[i] = strides.operand[i - 1] * shape[i + 1];
+  return strides;
+}
+
+// The number, in the whole operand, of the first greatest element of each window.
+Result<ValueId> greatest_indices(NodeContext& c, ValueId padded, const graph::Shape& shape, const Windows& w) {
+  const size_t count = w.sizes.size();
+  const Counting strides = counting_of(shape, w, c.attr_int("storage_order", 0) != 0);
+  QUARTET_ASSIGN(const ValueId windows, windows_of(c, padded, w));
+  const graph::Shape all = c.type(windows).shape;
+  const graph::Shape points(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(2 + count));
+  graph::Shape flat = points;
+  IntExpr places = 1;
+  for (const IntExpr& size : w.sizes) places *= size;
+  flat.push_back(places);
+  QUARTET_ASSIGN(const ValueId rows, c.reshape(windows, std::move(flat)));
+  QUARTET_ASSIGN(ValueId rest, c.op(OpCode::argmax, {rows}, {{AttrKey::axis, static_cast<int64_t>(2 + count)}}));
+  // Adds value * stride.
+  ValueId sum = graph::kNoValue;
+  const auto add = [&](ValueId value, const IntExpr& stride) -> Status {
+    QUARTET_ASSIGN(const ValueId list, c.op(OpCode::dims, {}, {{AttrKey::shape, graph::Shape{c.simple(stride)}}}));
+    QUARTET_ASSIGN(const ValueId factor, c.reshape(list, {}));
+    QUARTET_ASSIGN(const ValueId part, c.op(OpCode::mul, {value, factor}));
+    if (sum == graph::kNoValue) {
+      sum = part;
+      return {};
+    }
+    QUARTET_ASSIGN(sum, c.op(OpCode::add, {sum, part}));
+    return {};
+  };
+  const auto along = [&](size_t axis) {
+    return c.op(OpCode::iota, {},
+                {{AttrKey::shape, points}, {AttrKey::axis, static_cast<int64_t>(axis)}, {AttrKey::dtype, DType::i64}});
+  };
+  IntExpr size = 1;
+  for (size_t i = 0; i < count; ++i) size *= shape[i + 2];
+  for (const size_t axis : {size_t{0}, size_t{1}}) {
+    QUARTET_ASSIGN(const ValueId number, along(axis));
+    QUARTET_TRY(add(number, axis == 0 ? size * shape[1] : size));
+  }
+  for (size_t i = 0; i < count; ++i) {
+    QUARTET_ASSIGN(const ValueId first, along(i + 2));
+    QUARTET_TRY(add(first, strides.operand[i] * IntExpr(w.strides[i])));
+    QUARTET_ASSIGN(const ValueId divisor, c.builder().scalar(DType::i64, strides.window[i]));
+    QUARTET_ASSIGN(const ValueId place, c.op(OpCode::div, {rest, divisor}));
+    QUARTET_ASSIGN(rest, c.op(OpCode::rem, {rest, divisor}));
+    QUARTET_TRY(add(place, strides.operand[i] * IntExpr(w.dilations[i])));
+    QUARTET_ASSIGN(const ValueId one, c.builder().scalar(DType::i64, int64_t{1}));
+    QUARTET_TRY(add(one, IntExpr(0) - strides.operand[i] * w.low[i]));
+  }
+  return sum;
 }
 
 Status max_pool(NodeContext& c) {
@@ -42,6 +115,7 @@ Status max_pool(NodeContext& c) {
   const DType type = c.type(x).dtype;
   QUARTET_ASSIGN(const ValueId lowest, c.scalar(type, -std::numeric_limits<double>::infinity()));
   QUARTET_ASSIGN(const ValueId padded, w.pad(c, x, lowest));
+  if (c.output_count() > 1) QUARTET_TRY(c.give(1, greatest_indices(c, padded, c.type(x).shape, w)));
   return c.give(0, over_windows(c, OpCode::reduce_max, padded, w));
 }
 
