@@ -29,7 +29,7 @@ Status check_ranks(NodeContext& c, ValueId x, ValueId w) {
 // x and w are numbers of one type.
 Result<ValueId> convolution(NodeContext& c, ValueId x, ValueId w) {
   QUARTET_TRY(check_ranks(c, x, w));
-  const graph::Shape& filters = c.type(w).shape;
+  const graph::Shape filters = c.type(w).shape;
   QUARTET_ASSIGN(const Windows windows, read_windows(c, x, graph::Shape(filters.begin() + 2, filters.end())));
   QUARTET_ASSIGN(const ValueId zero, c.scalar(c.type(x).dtype, 0.0));
   QUARTET_ASSIGN(const ValueId padded, windows.pad(c, x, zero));
@@ -225,8 +225,7 @@ class Transposed {
   }
 
   Result<ValueId> phase(const std::vector<size_t>& chosen) {
-    const graph::Shape& x = c_.type(x_).shape;
-    const graph::Shape& w = c_.type(w_).shape;
+    const graph::Shape x = c_.type(x_).shape, w = c_.type(w_).shape;
     graph::Shape starts(x.size(), IntExpr(0)), limits = x, low(x.size(), IntExpr(0)), high = low;
     graph::Shape w_starts(w.size(), IntExpr(0)), w_limits = w, result = x;
     std::vector<int64_t> w_steps(w.size(), 1), dilations;

@@ -112,17 +112,17 @@ Result<ValueId> greatest_indices(NodeContext& c, ValueId padded, const graph::Sh
 Status max_pool(NodeContext& c) {
   QUARTET_ASSIGN(const ValueId x, c.in(0));
   QUARTET_ASSIGN(const Windows w, pool_windows(c, x));
-  const DType type = c.type(x).dtype;
-  QUARTET_ASSIGN(const ValueId lowest, c.scalar(type, -std::numeric_limits<double>::infinity()));
+  const graph::TensorType type = c.type(x);
+  QUARTET_ASSIGN(const ValueId lowest, c.scalar(type.dtype, -std::numeric_limits<double>::infinity()));
   QUARTET_ASSIGN(const ValueId padded, w.pad(c, x, lowest));
-  if (c.output_count() > 1) QUARTET_TRY(c.give(1, greatest_indices(c, padded, c.type(x).shape, w)));
+  if (c.output_count() > 1) QUARTET_TRY(c.give(1, greatest_indices(c, padded, type.shape, w)));
   return c.give(0, over_windows(c, OpCode::reduce_max, padded, w));
 }
 
 // How many elements of each window count along one spatial axis: those of the operand or, with `padding`, of the
 // padded operand; shaped to broadcast along that axis.
 Result<ValueId> window_counts(NodeContext& c, ValueId x, const Windows& w, size_t i, bool padding, DType type) {
-  const IntExpr& dim = c.type(x).shape[i + 2];
+  const IntExpr dim = c.type(x).shape[i + 2];
   const IntExpr inside = padding ? dim + w.low[i] + w.high[i] - w.beyond[i] : dim;
   QUARTET_ASSIGN(const ValueId one, c.builder().scalar(DType::i64, int64_t{1}));
   QUARTET_ASSIGN(const ValueId zero, c.builder().scalar(DType::i64, int64_t{0}));
