@@ -59,15 +59,15 @@ Result<Types> infer_convolve(const InferInput& in) {
     return make_error(Code::invalid_argument, "x of rank %zu by filters of rank %zu; wanted the same rank, at least 3",
                       x.rank(), w.rank());
   const size_t rank = x.rank(), spatial = rank - 3;
-  if (!in.dims.same(x.shape[rank - 2], w.shape[0]))
+  if (!in.dims.same(x.shape[rank - 2], w.shape[rank - 2]))
     return make_error(Code::invalid_argument, "%s groups in the operand, %s in the filters",
-                      in.dims.text(x.shape[rank - 2]).c_str(), in.dims.text(w.shape[0]).c_str());
-  if (!in.dims.same(x.shape[rank - 1], w.shape[rank - 2]))
-    return channels_differ(in, x.shape[rank - 1], w.shape[rank - 2]);
-  QUARTET_ASSIGN(const Shape windows, convolved(in, 1, 1, spatial));
+                      in.dims.text(x.shape[rank - 2]).c_str(), in.dims.text(w.shape[rank - 2]).c_str());
+  if (!in.dims.same(x.shape[rank - 1], w.shape[rank - 3]))
+    return channels_differ(in, x.shape[rank - 1], w.shape[rank - 3]);
+  QUARTET_ASSIGN(const Shape windows, convolved(in, 1, 0, spatial));
   TensorType to{x.dtype, {x.shape[0]}};
   to.shape.insert(to.shape.end(), windows.begin(), windows.end());
-  to.shape.push_back(w.shape[0]);
+  to.shape.push_back(w.shape[rank - 2]);
   to.shape.push_back(w.shape[rank - 1]);
   return Types{std::move(to)};
 }
@@ -79,7 +79,7 @@ Result<Types> infer_conv(const InferInput& in) {
                       x.rank(), w.rank(), kMaxRank - 1);
   const int64_t groups = int_attr(in, AttrKey::groups);
   const auto filters = w.shape[0].constant();
-  if (!filters || *filters % groups != 0)
+  if (groups != 1 && (!filters || *filters % groups != 0))
     return make_error(Code::invalid_argument, "%s filters in %lld groups", in.dims.text(w.shape[0]).c_str(),
                       static_cast<long long>(groups));
   const IntExpr channels = w.shape[1] * IntExpr(groups);

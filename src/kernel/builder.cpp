@@ -330,6 +330,8 @@ void Builder::contract(const ContractTile& tile, const std::function<void(ValueI
   s.unroll = tile.unroll;
   s.operands = {tile.k_count, tile.a_base,     tile.a_row_stride, tile.a_k_stride,
                 tile.b_base,  tile.b_k_stride, tile.column_limit};
+  for (const ContractTile::Around& loop : tile.around)
+    s.operands.insert(s.operands.end(), {loop.count, loop.a_stride, loop.b_stride});
   s.regions.push_back(region({DType::i64, DType::i64, tile.accumulator}, tile.runs, [&](std::span<const ValueId> ids) {
     epilogue(ids[0], ids[1], ids[2]);
     return Ids{};

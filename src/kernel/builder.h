@@ -31,6 +31,11 @@ struct ContractTile {
   ValueId a_base = kNone, a_row_stride = kNone, a_k_stride = kNone;
   ValueId b_base = kNone, b_k_stride = kNone;
   ValueId column_limit = kNone;
+  // Loops around k, outermost first: the chain of an element goes through them in order.
+  struct Around {
+    ValueId count = kNone, a_stride = kNone, b_stride = kNone;
+  };
+  std::vector<Around> around = {};
   Runs runs = Runs::maybe;  // always: the tile has a valid element whenever the region around it runs
 };
 

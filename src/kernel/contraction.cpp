@@ -7,10 +7,8 @@ Result<ContractionLoops> contraction_loops(Lowering& lowering, const roller::Pla
   if (plan.merged.size() < 2 || plan.rows < 1 || plan.columns < 1)
     return make_error(Code::internal, "the plan of '%s' has no rows and columns", expr.name.c_str());
   QUARTET_TRY(add_spatial_runs(lowering, plan));
-  std::vector<int32_t> reduced;
-  for (size_t i = static_cast<size_t>(expr.spatial); i < expr.axes.size(); ++i)
-    reduced.push_back(static_cast<int32_t>(i));
-  lowering.add_run(reduced);
+  const size_t first = lowering.runs().size();
+  QUARTET_TRY(add_reduction_runs(lowering, plan));
   const std::vector<AxisRun>& runs = lowering.runs();
   const size_t outer = plan.merged.size() - 2;
   ContractionLoops loops;
@@ -20,7 +18,13 @@ Result<ContractionLoops> contraction_loops(Lowering& lowering, const roller::Pla
   }
   loops.row = runs[outer].loop, loops.rows = runs[outer].extent;
   loops.column = runs[outer + 1].loop, loops.columns = runs[outer + 1].extent;
-  loops.k = runs[outer + 2].loop, loops.depth = runs[outer + 2].extent;
+  loops.depth = IntExpr(1);
+  for (size_t i = first; i < runs.size(); ++i) {
+    loops.k_number = loops.k_number * runs[i].extent + IntExpr::symbol(runs[i].loop);
+    loops.depth *= runs[i].extent;
+    if (i + 1 < runs.size()) loops.around.push_back(runs[i]);
+  }
+  loops.k = runs.back().loop, loops.inner_depth = runs.back().extent;
   return loops;
 }
 
@@ -36,6 +40,18 @@ PanelLayout panel_layout(Lowering& lowering, const ContractionLoops& loops, cons
     layout.elements *= loops.outer_extents[i];
   }
   return layout;
+}
+
+void around_k(Lowering& l, const ContractionLoops& loops, const std::function<void()>& body) {
+  const std::function<void(size_t)> open = [&](size_t i) {
+    if (i == loops.around.size()) return body();
+    l.builder().loop(LoopKind::serial, l.builder().i64(0), l.index(loops.around[i].extent), 1, Runs::maybe,
+                     [&](ValueId k) {
+                       l.set_value(loops.around[i].loop, k);
+                       open(i + 1);
+                     });
+  };
+  open(0);
 }
 
 RowSplit balanced_rows(int64_t count, int64_t most) {
@@ -62,7 +78,7 @@ void pack_panel(Lowering& l, const ContractionLoops& loops, const PanelLayout& l
   const ValueId columns = l.index(loops.columns);
   const bool whole = floor_mod(loops.columns, IntExpr(layout.columns)).is(0);
   const Symbol j_loop = l.add_loop(IntExpr(layout.columns));
-  const IntExpr target = panel_base + IntExpr::symbol(loops.k) * IntExpr(layout.columns) + IntExpr::symbol(j_loop);
+  const IntExpr target = panel_base + loops.k_number * IntExpr(layout.columns) + IntExpr::symbol(j_loop);
   const auto element = [&](ValueId k, ValueId j) {
     l.set_value(loops.k, k);
     l.set_value(j_loop, j);
@@ -71,17 +87,19 @@ void pack_panel(Lowering& l, const ContractionLoops& loops, const PanelLayout& l
     const ValueId guard = whole ? kNone : b.less(column, columns);
     b.store(to, l.index(target), b.load(from, l.index(offset), guard, zero));
   };
-  const ValueId depth = l.index(loops.depth), width = b.i64(layout.columns);
+  const ValueId depth = l.index(loops.inner_depth), width = b.i64(layout.columns);
   // Lanes run where the source is contiguous.
-  if (k_contiguous) {
-    b.loop(LoopKind::serial, b.i64(0), width, 1, Runs::always, [&](ValueId j) {
-      b.loop(LoopKind::vector, b.i64(0), depth, 1, Runs::maybe, [&](ValueId k) { element(k, j); });
-    });
-  } else {
-    b.loop(LoopKind::serial, b.i64(0), depth, 1, Runs::maybe, [&](ValueId k) {
-      b.loop(LoopKind::vector, b.i64(0), width, 1, Runs::always, [&](ValueId j) { element(k, j); });
-    });
-  }
+  around_k(l, loops, [&] {
+    if (k_contiguous) {
+      b.loop(LoopKind::serial, b.i64(0), width, 1, Runs::always, [&](ValueId j) {
+        b.loop(LoopKind::vector, b.i64(0), depth, 1, Runs::maybe, [&](ValueId k) { element(k, j); });
+      });
+    } else {
+      b.loop(LoopKind::serial, b.i64(0), depth, 1, Runs::maybe, [&](ValueId k) {
+        b.loop(LoopKind::vector, b.i64(0), width, 1, Runs::always, [&](ValueId j) { element(k, j); });
+      });
+    }
+  });
 }
 
 }  // namespace

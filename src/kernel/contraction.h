@@ -8,16 +8,22 @@
 
 namespace quartet::kernel {
 
-// A contraction whose axes are loops: outer loops, one loop over rows, one over columns, one over k.
+// A contraction whose axes are loops: outer loops, one loop over rows, one over columns, and those over k.
 struct ContractionLoops {
   std::vector<Symbol> outer;
   std::vector<IntExpr> outer_extents;
-  Symbol row = -1, column = -1, k = -1;
-  IntExpr rows, columns, depth;  // extents M, N, K
+  Symbol row = -1, column = -1, k = -1;  // k: the innermost of its loops
+  IntExpr rows, columns, inner_depth;    // extents of these
+  std::vector<AxisRun> around;           // the loops around k, outermost first
+  IntExpr depth;                         // K, of all loops over k
+  IntExpr k_number;                      // where the loops over k stand, row-major
 };
 
 // Adds the runs of the plan and the run over the reduction axes.
 Result<ContractionLoops> contraction_loops(Lowering& lowering, const roller::Plan& plan);
+
+// Opens the loops around k.
+void around_k(Lowering& lowering, const ContractionLoops& loops, const std::function<void()>& body);
 
 // Panels of B: per point of the outer loops its offset mentions, [ceil(N / columns)][K][columns].
 struct PanelLayout {

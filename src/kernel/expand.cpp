@@ -86,6 +86,7 @@ class Replay {
     tile.rows = s.rows, tile.columns = s.columns, tile.unroll = s.unroll;
     tile.k_count = o[0], tile.a_base = o[1], tile.a_row_stride = o[2], tile.a_k_stride = o[3];
     tile.b_base = o[4], tile.b_k_stride = o[5], tile.column_limit = o[6];
+    for (size_t i = kContractOperands; i + 2 < o.size(); i += 3) tile.around.push_back({o[i], o[i + 1], o[i + 2]});
     std::function<ValueId(ValueId, ValueId)> init;
     if (s.regions.size() > 1)
       init = [&](ValueId row, ValueId column) {

@@ -62,6 +62,9 @@ enum class LoopKind : uint8_t {
 
 enum class ReduceOp : uint8_t { sum = 0, product = 1, max = 2, min = 3, all = 4, any = 5, argmax = 6, argmin = 7 };
 
+// Operands of a contract before those of the loops around k.
+inline constexpr size_t kContractOperands = 7;
+
 struct Region;
 
 struct Statement {

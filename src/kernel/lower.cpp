@@ -31,10 +31,11 @@ Result<LoweredGroup> lower(const tile::TileGraph& graph, const tile::Fused& fuse
                            const CpuModel& device) {
   const tile::Reduction reduction = fused.expr.reduction;
   const bool contraction = reduction == tile::Reduction::contraction;
-  const roller::Plan::Kind due = reduction == tile::Reduction::none ? roller::Plan::Kind::map
-                                 : contraction                      ? roller::Plan::Kind::contract
-                                                                    : roller::Plan::Kind::reduce;
-  if (plan.kind != due)
+  using Kind = roller::Plan::Kind;
+  const bool due = reduction == tile::Reduction::none ? plan.kind == Kind::map
+                   : contraction                      ? plan.kind == Kind::contract || plan.kind == Kind::chain
+                                                      : plan.kind == Kind::reduce;
+  if (!due)
     return make_error(Code::internal, "the plan of '%s' is of another kind than its reduction",
                       fused.expr.name.c_str());
   if (is_empty(fused.expr)) return lower_empty(graph, fused);
@@ -45,6 +46,8 @@ Result<LoweredGroup> lower(const tile::TileGraph& graph, const tile::Fused& fuse
       return alone(lower_reduce(graph, fused, plan, device.isa));
     case roller::Plan::Kind::contract:
       return lower_contract(graph, fused, plan, device);
+    case roller::Plan::Kind::chain:
+      return alone(lower_chain(graph, fused, plan));
   }
   return make_error(Code::internal, "the plan of '%s' has no kind", fused.expr.name.c_str());
 }

@@ -14,20 +14,36 @@ constexpr int64_t kTranscendentalCost = 40, kHalfCost = 6, kLongEpilogue = 24;
 using roller::OperandForm;
 using roller::Plan;
 
-// An operand's offset as base + major * coefficient + k * coefficient; base is over the outer loops.
+// An operand's offset as base + major * coefficient + each loop over k * its coefficient; base is over the outer loops.
 struct Affine {
   IntExpr base, major, k;
+  std::vector<IntExpr> around;  // of the loops around k
 };
 
-Result<Affine> affine(const Lowering& l, int32_t read, Symbol major, Symbol k, const char* side) {
+Result<Affine> affine(const Lowering& l, int32_t read, Symbol major, const ContractionLoops& loops, const char* side) {
   const IntExpr offset = l.offset(read);
-  const auto by_k = offset.linear_in(k);
-  const auto by_major = by_k ? by_k->rest.linear_in(major) : std::nullopt;
-  if (!by_major || by_k->coefficient.contains(major) || by_k->coefficient.contains(k))
-    return make_error(Code::failed_precondition,
-                      "the plan of '%s' reads operand %s in place, but its offset %s has no strides",
-                      l.expr().name.c_str(), side, offset.to_text().c_str());
-  return Affine{by_major->rest, by_major->coefficient, by_k->coefficient};
+  Affine result;
+  result.base = offset;
+  const auto take = [&](Symbol loop) -> std::optional<IntExpr> {
+    const auto part = result.base.linear_in(loop);
+    if (!part || part->coefficient.contains_any([](Symbol s) { return is_axis_symbol(s); })) return std::nullopt;
+    result.base = part->rest;
+    return part->coefficient;
+  };
+  std::vector<Symbol> order = {loops.k, major};
+  for (const AxisRun& run : loops.around) order.push_back(run.loop);
+  std::vector<IntExpr> found;
+  for (const Symbol loop : order) {
+    const auto coefficient = take(loop);
+    if (!coefficient)
+      return make_error(Code::failed_precondition,
+                        "the plan of '%s' reads operand %s in place, but its offset %s has no strides",
+                        l.expr().name.c_str(), side, offset.to_text().c_str());
+    found.push_back(*coefficient);
+  }
+  result.k = found[0], result.major = found[1];
+  result.around.assign(found.begin() + 2, found.end());
+  return result;
 }
 
 class Contract {
@@ -78,7 +94,7 @@ class Contract {
       panel_buffer_ = l_.add_panels(l_.read_tensor(c.read_b), Scope::argument_in, layout_.elements);
     } else {
       panel_buffer_ = l_.tensor_buffer(l_.read_tensor(c.read_b));
-      QUARTET_ASSIGN(b_rows_, affine(l_, c.read_b, loops_.column, loops_.k, "B"));
+      QUARTET_ASSIGN(b_rows_, affine(l_, c.read_b, loops_.column, loops_, "B"));
       if (!b_rows_.major.is(1) && !loops_.columns.is(1))
         return make_error(Code::failed_precondition, "the plan of '%s' reads B in place, but its columns are %s apart",
                           expr().name.c_str(), b_rows_.major.to_text().c_str());
@@ -86,7 +102,7 @@ class Contract {
     l_.add_outputs();
     if (epilogue_cost() > kLongEpilogue) finished_ = l_.add_scratch(accumulator_, IntExpr(plan_.rows * plan_.columns));
     if (!packs_a()) {
-      QUARTET_ASSIGN(a_rows_, affine(l_, c.read_a, loops_.row, loops_.k, "A"));
+      QUARTET_ASSIGN(a_rows_, affine(l_, c.read_a, loops_.row, loops_, "A"));
       return {};
     }
     // A product of extents too large to count makes an invalid expression, which the verifier refuses.
@@ -102,7 +118,7 @@ class Contract {
     for (size_t i = 0; i < loops_.outer.size(); ++i) l_.set_value(loops_.outer[i], ranges[i].lo);
     rows_ = ranges[ranges.size() - 2];
     columns_ = ranges.back();
-    k_count_ = value(loops_.depth);
+    k_count_ = value(loops_.inner_depth);
     column_lo_ = l_.add_loop(loops_.columns);
     row_lo_ = l_.add_loop(loops_.rows);
     panel_ = l_.add_loop(IntExpr(1));
@@ -179,8 +195,7 @@ class Contract {
     const Symbol i_loop = l_.add_loop(IntExpr(plan_.rows)), tile_loop = l_.add_loop(IntExpr(1));
     l_.set_value(tile_loop, tile);
     const IntExpr target =
-        (IntExpr::symbol(tile_loop) * loops_.depth + IntExpr::symbol(loops_.k)) * IntExpr(plan_.rows) +
-        IntExpr::symbol(i_loop);
+        (IntExpr::symbol(tile_loop) * loops_.depth + loops_.k_number) * IntExpr(plan_.rows) + IntExpr::symbol(i_loop);
     const auto element = [&](ValueId k, ValueId i) {
       l_.set_value(loops_.k, k);
       l_.set_value(i_loop, i);
@@ -188,15 +203,17 @@ class Contract {
       b_.store(scratch_, l_.index(target), b_.load(a_, l_.index(offset)));
     };
     const ValueId zero = b_.i64(0);
-    if (along_k && along_k->coefficient.is(1)) {
-      b_.loop(LoopKind::serial, zero, count, 1, Runs::maybe, [&](ValueId i) {
-        b_.loop(LoopKind::vector, zero, k_count_, 1, Runs::maybe, [&](ValueId k) { element(k, i); });
-      });
-    } else {
-      b_.loop(LoopKind::serial, zero, k_count_, 1, Runs::maybe, [&](ValueId k) {
-        b_.loop(LoopKind::vector, zero, count, 1, Runs::maybe, [&](ValueId i) { element(k, i); });
-      });
-    }
+    around_k(l_, loops_, [&] {
+      if (along_k && along_k->coefficient.is(1)) {
+        b_.loop(LoopKind::serial, zero, count, 1, Runs::maybe, [&](ValueId i) {
+          b_.loop(LoopKind::vector, zero, k_count_, 1, Runs::maybe, [&](ValueId k) { element(k, i); });
+        });
+      } else {
+        b_.loop(LoopKind::serial, zero, k_count_, 1, Runs::maybe, [&](ValueId k) {
+          b_.loop(LoopKind::vector, zero, count, 1, Runs::maybe, [&](ValueId i) { element(k, i); });
+        });
+      }
+    });
   }
 
   // ---- Columns ----
@@ -278,7 +295,7 @@ class Contract {
     t.unroll = std::max(1, plan_.unroll);
     t.k_count = k_count_;
     if (packs_a()) {
-      const ValueId panel_size = b_.mul(k_count_, b_.i64(plan_.rows));
+      const ValueId panel_size = b_.mul(value(loops_.depth), b_.i64(plan_.rows));
       t.a_base = b_.mul(tile, panel_size);
       if (within != kNone) t.a_base = b_.add(t.a_base, within);
       t.a_row_stride = b_.i64(1);
@@ -290,6 +307,7 @@ class Contract {
       t.a_k_stride = value(a_rows_.k);
     }
     std::tie(t.b_base, t.b_k_stride) = b_base(panel);
+    add_around(t);
     t.column_limit = panel.limit;
     t.runs = Runs::always;
     l_.set_value(row_lo_, lo);
@@ -310,6 +328,18 @@ class Contract {
       contract_by_memory(t, finish);
     l_.set_value(loops_.row, kNone);
     l_.set_value(loops_.column, kNone);
+  }
+
+  // The loops around k: strides of operands in place are their own, panels hold all of k in a row.
+  void add_around(ContractTile& t) {
+    IntExpr inside = loops_.inner_depth;
+    t.around.resize(loops_.around.size());
+    for (size_t i = loops_.around.size(); i-- > 0;) {
+      const ValueId a = packs_a() ? value(inside * IntExpr(plan_.rows)) : value(a_rows_.around[i]);
+      const ValueId b = panels() ? value(inside * IntExpr(layout_.columns)) : value(b_rows_.around[i]);
+      t.around[i] = {value(loops_.around[i].extent), a, b};
+      inside *= loops_.around[i].extent;
+    }
   }
 
   // The epilogue of a tile stands once in a loop instead of once for every vector of registers: the sums go through

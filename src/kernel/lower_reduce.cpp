@@ -107,7 +107,7 @@ Result<Lowered> lower_reduce(const tile::TileGraph& graph, const tile::Fused& fu
   const tile::TensorExpr& expr = fused.expr;
   std::vector<int32_t> reduced;
   for (size_t i = static_cast<size_t>(expr.spatial); i < expr.axes.size(); ++i)
-    reduced.push_back(static_cast<int32_t>(i));
+    if (!expr.axes[i].is(1)) reduced.push_back(static_cast<int32_t>(i));
   const AxisRun run = lowering.add_run(reduced);
   std::vector<int32_t> roots = expr.outputs;
   roots.push_back(expr.element);

@@ -244,20 +244,36 @@ std::vector<TaskRange> task_ranges(Lowering& lowering, const std::vector<TaskAxi
   return ranges;
 }
 
-Status add_spatial_runs(Lowering& lowering, const roller::Plan& plan) {
+namespace {
+
+// Adds the runs, whose axes are in [begin, end), once each; what they leave out has extent 1.
+Status add_runs(Lowering& lowering, const std::vector<std::vector<int32_t>>& runs, int32_t begin, int32_t end) {
   const tile::TensorExpr& e = lowering.expr();
-  std::vector<bool> covered(static_cast<size_t>(e.spatial), false);
-  for (const auto& run : plan.merged) {
+  std::vector<bool> covered(e.axes.size(), false);
+  for (const auto& run : runs) {
     for (const int32_t axis : run) {
-      if (axis < 0 || axis >= e.spatial || covered[static_cast<size_t>(axis)])
+      if (axis < begin || axis >= end || covered[static_cast<size_t>(axis)])
         return make_error(Code::internal, "the plan of '%s' merges axis %d wrongly", e.name.c_str(), axis);
       covered[static_cast<size_t>(axis)] = true;
     }
     lowering.add_run(run);
   }
-  for (size_t i = 0; i < covered.size(); ++i)
+  for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i)
     if (!covered[i] && !e.axes[i].is(1))
       return make_error(Code::internal, "the plan of '%s' leaves out axis %zu", e.name.c_str(), i);
+  return {};
+}
+
+}  // namespace
+
+Status add_spatial_runs(Lowering& lowering, const roller::Plan& plan) {
+  return add_runs(lowering, plan.merged, 0, lowering.expr().spatial);
+}
+
+Status add_reduction_runs(Lowering& lowering, const roller::Plan& plan) {
+  QUARTET_TRY(
+      add_runs(lowering, plan.reduction, lowering.expr().spatial, static_cast<int32_t>(lowering.expr().axes.size())));
+  if (plan.reduction.empty()) lowering.add_run({});
   return {};
 }
 

@@ -133,6 +133,7 @@ std::vector<TaskRange> task_ranges(Lowering& lowering, const std::vector<TaskAxi
 
 Result<Lowered> lower_map(const tile::TileGraph& graph, const tile::Fused& fused, const roller::Plan& plan);
 Result<Lowered> lower_reduce(const tile::TileGraph& graph, const tile::Fused& fused, const roller::Plan& plan, Isa isa);
+Result<Lowered> lower_chain(const tile::TileGraph& graph, const tile::Fused& fused, const roller::Plan& plan);
 Result<LoweredGroup> lower_contract(const tile::TileGraph& graph, const tile::Fused& fused, const roller::Plan& plan,
                                     const CpuModel& device);
 
@@ -141,5 +142,7 @@ Result<LoweredGroup> lower_contract(const tile::TileGraph& graph, const tile::Fu
 IntExpr spatial_loops(Lowering& lowering, const roller::Plan& plan, const std::function<void()>& body);
 // Checks what the lowerings rely on of a plan's runs; adds them to the lowering.
 Status add_spatial_runs(Lowering& lowering, const roller::Plan& plan);
+// The same for the reduction axes; at least one run, which may be of no axis.
+Status add_reduction_runs(Lowering& lowering, const roller::Plan& plan);
 
 }  // namespace quartet::kernel

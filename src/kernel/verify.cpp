@@ -338,6 +338,8 @@ class Verifier {
 
   Status contract(const Statement& s, Place place) {
     if (place.vector || place.reduce || place.contract) return fail("stands in a vector loop, reduce or contract");
+    if (s.operands.size() < kContractOperands || (s.operands.size() - kContractOperands) % 3 != 0)
+      return fail("%zu operands", s.operands.size());
     for (const ValueId v : s.operands) QUARTET_TRY(use(v, DType::i64));
     for (const BufferId id : {s.buffer, s.buffer_b}) {
       QUARTET_ASSIGN(const Buffer* const side, buffer(id));

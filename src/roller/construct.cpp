@@ -15,6 +15,8 @@ const char* kind_name(Plan::Kind kind) {
       return "reduce";
     case Plan::Kind::contract:
       return "contract";
+    case Plan::Kind::chain:
+      return "chain";
   }
   return "unknown";
 }
@@ -34,20 +36,23 @@ const char* form_name(OperandForm form) {
 Result<std::vector<Plan>> construct(const tile::TileGraph& graph, const tile::Fused& fused, const CpuModel& device,
                                     size_t k) {
   std::vector<Plan> plans;
-  if (fused.expr.reduction == tile::Reduction::contraction) {
+  const bool contraction = fused.expr.reduction == tile::Reduction::contraction;
+  if (contraction) {
+    // What no tile reads is better written out first than walked point by point.
     QUARTET_ASSIGN(plans, contract_plans(graph, fused, device));
-  } else {
-    plans = spatial_plans(graph, fused, device);
   }
+  if (!contraction || shares_little(fused, device))
+    for (Plan& plan : spatial_plans(graph, fused, device)) plans.push_back(std::move(plan));
   // Equal plans stay in the order they were constructed in.
   std::vector<size_t> order(plans.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::sort(order.begin(), order.end(), [&](size_t x, size_t y) {
     const Plan &a = plans[x], &b = plans[y];
     // What runs along lanes is chosen by the work alone: a slower choice must not win by being worth splitting.
-    const bool contract = a.kind == Plan::Kind::contract;
-    const std::pair<double, double> key_a = contract ? std::pair(a.wall, a.seconds) : std::pair(a.seconds, a.wall);
-    const std::pair<double, double> key_b = contract ? std::pair(b.wall, b.seconds) : std::pair(b.seconds, b.wall);
+    const auto key = [&](const Plan& p) {
+      return contraction ? std::pair(p.wall, p.seconds) : std::pair(p.seconds, p.wall);
+    };
+    const std::pair<double, double> key_a = key(a), key_b = key(b);
     return key_a != key_b ? key_a < key_b : x < y;
   });
   std::vector<Plan> best;
@@ -83,6 +88,8 @@ std::string print(const Plan& plan) {
                                : plan.kind == Plan::Kind::reduce ? std::string("the reduction")
                                                                  : std::string("nothing"));
   }
+  if (plan.kind == Plan::Kind::chain && plan.row_axis >= 0)
+    text += format(", %d points of run %d", plan.rows, plan.row_axis);
   text += format(" tasks %lld\n", static_cast<long long>(plan.tasks));
   text += format("predicted %.2f us on one core, %.2f us on all; %.3g flops, %.3g bytes to memory, %.3g to L2",
                  plan.seconds * 1e6, plan.wall * 1e6, plan.flops, plan.dram_bytes, plan.l2_bytes);

@@ -97,10 +97,8 @@ class Contract {
         outer_.push_back({axis});
       }
     }
-    for (int32_t axis = expr_.spatial; axis < static_cast<int32_t>(expr_.axes.size()); ++axis) {
-      if (!expr_.axes[static_cast<size_t>(axis)].is(1)) inner_.push_back(axis);
-    }
-    reduction_merged_ = mergeable(expr_, accesses_, inner_);
+    reduction_ = merge_axes(expr_, accesses_, expr_.spatial, static_cast<int32_t>(expr_.axes.size()));
+    for (const auto& run : reduction_) inner_.insert(inner_.end(), run.begin(), run.end());
     m_ = run_extent(expr_, rows_, work_.dims);
     n_ = run_extent(expr_, columns_, work_.dims);
     k_ = std::max<int64_t>(1, std::min(work_.reduced, kMostPoints));
@@ -136,9 +134,11 @@ class Contract {
     side.constant = tensor.constant >= 0;
     side.bytes = size_of(tensor.type.dtype);
     const IntExpr offset = tile::flat_offset(expr_, read, tensor.type).simplify(accesses_.ranges);
-    const auto along_run = stride(offset, run), along_k = stride(offset, inner_);
-    // Linear in both, with no product of the two: the strides hold for every point.
-    side.linear = along_run && along_k && reduction_merged_;
+    const auto along_run = stride(offset, run);
+    const auto along_k = stride(offset, reduction_.empty() ? std::vector<int32_t>() : reduction_.back());
+    // Linear in all, with no product of two: the strides hold for every point.
+    side.linear = along_run && std::all_of(reduction_.begin(), reduction_.end(),
+                                           [&](const auto& r) { return stride(offset, r).has_value(); });
     side.unit = side.linear && (run.empty() || along_run->is(1));
     const auto& pitch = is_a ? along_run : along_k;
     const auto element = static_cast<int64_t>(side.bytes);
@@ -274,7 +274,7 @@ class Contract {
     p.merged = outer_;
     p.merged.push_back(rows_);
     p.merged.push_back(columns_);
-    p.reduction_merged = reduction_merged_;
+    p.reduction = reduction_;
     p.rows = rows;
     p.columns = vectors * lanes_;
     p.unroll = k_ < 4 && fixed(inner_) ? 1 : rows * vectors <= 8 ? 4 : 2;
@@ -333,7 +333,7 @@ class Contract {
   Accesses accesses_;
   std::vector<std::vector<int32_t>> outer_;
   std::vector<int32_t> rows_, columns_, inner_;
-  bool reduction_merged_ = true;
+  std::vector<std::vector<int32_t>> reduction_;
   int64_t m_ = 1, n_ = 1, k_ = 1, outer_points_ = 1;
   size_t bytes_ = 4;
   int32_t lanes_ = 1;
@@ -359,6 +359,14 @@ double step_cycles(const CpuModel& device, int32_t rows, int32_t vectors) {
       static_cast<double>(vectors) * device.vector_bytes / l1 + static_cast<double>(rows) / std::max(slots, 2.0);
   // Loads never hide quite: of tiles with as many products a step the one with fewer loads is faster (measured).
   return std::max({products, loads, kFmaLatency}) + kVectorLoad * vectors + kBroadcast * rows;
+}
+
+bool shares_little(const Fused& fused, const CpuModel& device) {
+  const TensorExpr& expr = fused.expr;
+  IntExpr columns = 1;
+  for (const int32_t axis : expr.contraction.n) columns *= expr.axes[static_cast<size_t>(axis)];
+  const auto known = columns.constant();
+  return known && *known < device.lanes(size_of(expr.body[static_cast<size_t>(expr.element)].dtype));
 }
 
 Result<std::vector<Plan>> contract_plans(const TileGraph& graph, const Fused& fused, const CpuModel& device) {

@@ -18,6 +18,10 @@ int32_t most_rows(const CpuModel& device, int32_t vectors);
 // Cycles of one step of K in a micro-tile: the greatest of multiply-adds, loads from L1, and the latency of the chain.
 double step_cycles(const CpuModel& device, int32_t rows, int32_t vectors);
 
+// Whether a register tile would leave lanes idle, because the columns of the product are fewer: a depthwise convolution
+// has one.
+bool shares_little(const tile::Fused& fused, const CpuModel& device);
+
 Result<std::vector<Plan>> contract_plans(const tile::TileGraph& graph, const tile::Fused& fused,
                                          const CpuModel& device);
 

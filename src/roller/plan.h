@@ -11,7 +11,7 @@ namespace quartet::roller {
 
 // How an operand of a contraction reaches the micro-tile.
 enum class OperandForm : uint8_t {
-  in_place = 0,  // offsets are base(outer point) + row * stride + k * stride; B: column stride 1
+  in_place = 0,  // offsets are base(outer point) + row * stride + each run of k * its stride; B: column stride 1
   prepared = 1,  // constant, packed once at load into panels [ceil(N/columns)][K][columns], zero-filled
   packed = 2,  // packed in the program: B by a stage of its own into workspace, in the same panels; A by each task into
                // scratch panels [ceil(task_m/rows)][K][rows]
@@ -20,7 +20,7 @@ enum class OperandForm : uint8_t {
 };
 
 struct Plan {
-  enum class Kind : uint8_t { map = 0, reduce = 1, contract = 2 };
+  enum class Kind : uint8_t { map = 0, reduce = 1, contract = 2, chain = 3 };
   Kind kind = Kind::map;
 
   // The spatial axes are merged where every access allows it; `merged` lists the runs of axes (of the group's domain)
@@ -29,21 +29,25 @@ struct Plan {
   // by 0 and the last by the row-major number of the run's point. So a merged axis needs one loop and no division. Axes
   // of constant extent 1 are always 0 and belong to no run.
   //
-  // map and reduce: all other axes are in some run. Each merged axis is cut into tiles of task_tile; the tiles of all
-  // merged axes enumerate the tasks, row-major.
+  // map, reduce and chain: all other axes are in some run. Each merged axis is cut into tiles of task_tile; the tiles
+  // of all merged axes enumerate the tasks, row-major.
+  //
+  // chain: a contraction without a register tile, for operands that share too little: each point walks its own chain,
+  // `rows` points of the run `row_axis` side by side.
   //
   // contract: the last two runs are the rows and the columns (either may be empty: extent 1); runs before them are
   // outer axes, each point of which is a product of its own. Tasks are, row-major, outer points x row tiles of task_m x
   // column tiles of task_n. In a task, panels of `columns` are the outer loop, so that a panel of B stays near while
   // the task's rows pass over it.
   std::vector<std::vector<int32_t>> merged;
-  std::vector<int64_t> task_tile;  // map, reduce: per merged axis, elements of one task; 0: the whole extent
+  std::vector<int64_t> task_tile;  // map, reduce, chain: per merged axis, elements of one task; 0: the whole extent
   int32_t vector_axis = -1;        // merged axis that runs along lanes, or -1: the reduction does (or nothing)
-  // reduce, contract: the reduction axes (but those of constant extent 1) may be replaced like a run's: 0 for all but
-  // the last, the linearised number for the last.
-  bool reduction_merged = true;
+  // reduce, contract: the same for the reduction axes: one loop a run, the last one innermost. Their points stay in the
+  // order of the axes.
+  std::vector<std::vector<int32_t>> reduction;
 
-  // contract
+  int32_t row_axis = -1;  // chain: merged axis whose points are walked side by side, or -1
+  // contract (rows: chain, too)
   int32_t rows = 0, columns = 0, unroll = 1;  // register micro-tile MR x NR and unrolling of K
   int64_t task_m = 0, task_n = 0;             // elements of one task
   OperandForm a = OperandForm::in_place, b = OperandForm::in_place;

@@ -13,6 +13,9 @@ using tile::Reduction;
 using tile::TensorExpr;
 using tile::TileGraph;
 
+constexpr int32_t kMostRows = 6;     // of a chain kernel
+constexpr double kChainLatency = 4;  // cycles from one multiply-add of a chain to the next
+
 int64_t round_up(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
 class Spatial {
@@ -28,29 +31,30 @@ class Spatial {
     for (const auto& run : runs_) {
       extents_.push_back(run_extent(expr_, run, work_.dims));
     }
-    const auto reduction_runs = merge_axes(expr_, accesses_, expr_.spatial, static_cast<int32_t>(expr_.axes.size()));
-    reduction_merged_ = reduction_runs.size() <= 1;
-    if (!reduction_runs.empty()) reduction_run_ = reduction_runs.back();
+    reduction_ = merge_axes(expr_, accesses_, expr_.spatial, static_cast<int32_t>(expr_.axes.size()));
+    if (!reduction_.empty()) reduction_run_ = reduction_.back();
   }
 
   std::vector<Plan> plans() {
     std::vector<Plan> all;
     for (size_t r = 0; r < runs_.size(); ++r) all.push_back(plan(static_cast<int32_t>(r)));
     // Without an axis to run along: a single point, or the reduction's own elements.
-    if (runs_.empty() || expr_.reduction != Reduction::none) all.push_back(plan(-1));
+    if (runs_.empty() || (reduces() && !chains())) all.push_back(plan(-1));
     return all;
   }
 
  private:
   bool reduces() const { return expr_.reduction != Reduction::none; }
+  bool chains() const { return expr_.reduction == Reduction::contraction; }
 
   Plan plan(int32_t vector_axis) {
     Plan p;
-    p.kind = reduces() ? Plan::Kind::reduce : Plan::Kind::map;
+    p.kind = chains() ? Plan::Kind::chain : reduces() ? Plan::Kind::reduce : Plan::Kind::map;
     p.merged = runs_;
     p.vector_axis = vector_axis;
-    p.reduction_merged = reduction_merged_;
-    const double cycles = reduces() ? reduce_cycles(vector_axis) : map_cycles(vector_axis);
+    p.reduction = reduction_;
+    if (chains()) choose_rows(p);
+    const double cycles = chains() ? chain_cycles(p) : reduces() ? reduce_cycles(vector_axis) : map_cycles(vector_axis);
     const int64_t bytes = work_.read_bytes + work_.write_bytes;
     const double compute = cycles / device_.clock_hz,
                  memory = static_cast<double>(bytes) / bandwidth_for(device_, bytes);
@@ -99,6 +103,28 @@ class Spatial {
         vector_cycles(graph_, fused_, device_, tile::in_epilogue(expr_), run_of(vector_axis), lanes, work_.dims) +
         store_cycles(vector_axis, lanes);
     return vectors(vector_axis) * each;
+  }
+
+  // Points walked side by side hide the latency of each other's chain: those of the innermost other run.
+  void choose_rows(Plan& p) const {
+    p.rows = 1;
+    for (size_t r = runs_.size(); r-- > 0;) {
+      if (static_cast<int32_t>(r) == p.vector_axis) continue;
+      p.row_axis = static_cast<int32_t>(r);
+      p.rows = static_cast<int32_t>(std::min<int64_t>(kMostRows, extents_[r]));
+      return;
+    }
+  }
+
+  double chain_cycles(const Plan& p) const {
+    const int32_t lanes = p.vector_axis < 0 ? 1 : work_.lanes;
+    const std::vector<bool> element = tile::in_element(expr_), epilogue = epilogue_only(element);
+    const std::vector<int32_t> run = run_of(p.vector_axis);
+    const double each = vector_cycles(graph_, fused_, device_, element, run, lanes, work_.dims) + 0.5;
+    const double end =
+        vector_cycles(graph_, fused_, device_, epilogue, run, lanes, work_.dims) + store_cycles(p.vector_axis, lanes);
+    return vectors(p.vector_axis) *
+           (static_cast<double>(work_.reduced) * std::max(each, kChainLatency / p.rows) + end + 8.0 / p.rows);
   }
 
   double reduce_cycles(int32_t vector_axis) const {
@@ -256,7 +282,7 @@ class Spatial {
   std::vector<std::vector<int32_t>> runs_;
   std::vector<int64_t> extents_;
   std::vector<int32_t> reduction_run_;
-  bool reduction_merged_ = true;
+  std::vector<std::vector<int32_t>> reduction_;
 };
 
 }  // namespace

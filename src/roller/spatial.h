@@ -1,4 +1,4 @@
-// Plans for groups without a contraction: maps and reductions.
+// Plans that walk a group point by point: maps, reductions, and contractions as chains.
 #pragma once
 
 #include <vector>

@@ -33,16 +33,16 @@ Result<ValueId> channels_last(Rewriter& r, ValueId x, int64_t groups, const IntE
   return reshaped(r, last, std::move(shape));
 }
 
-// [m, c, k...] as [group, k..., c, m / groups].
+// [m, c, k...] as [k..., c, group, m / groups].
 Result<ValueId> grouped_filters(Rewriter& r, ValueId w, int64_t groups, const IntExpr& filters) {
   Shape shape = r.type(w).shape;
   shape.front() = filters;
   shape.insert(shape.begin(), IntExpr(groups));
   const size_t rank = shape.size();
   QUARTET_ASSIGN(const ValueId apart, reshaped(r, w, std::move(shape)));
-  std::vector<int64_t> perm = {0};
+  std::vector<int64_t> perm;
   for (size_t i = 3; i < rank; ++i) perm.push_back(static_cast<int64_t>(i));
-  perm.insert(perm.end(), {2, 1});
+  perm.insert(perm.end(), {2, 0, 1});
   return transposed(r, apart, std::move(perm));
 }
 
@@ -52,10 +52,8 @@ Replacement decompose_conv(Rewriter& r, const Candidate& c) {
   if (c.op.code != OpCode::conv) return keep();
   const int64_t groups = graph::attr_int(c.op, AttrKey::groups);
   const Shape filters = r.type(c.op.operands[1]).shape;
-  const auto count = filters[0].constant();
-  if (!count) return make_error(Code::internal, "a convolution with an unknown number of filters");
   QUARTET_ASSIGN(const ValueId x, channels_last(r, c.op.operands[0], groups, filters[1]));
-  QUARTET_ASSIGN(const ValueId w, grouped_filters(r, c.op.operands[1], groups, IntExpr(*count / groups)));
+  QUARTET_ASSIGN(const ValueId w, grouped_filters(r, c.op.operands[1], groups, floor_div(filters[0], IntExpr(groups))));
   Attrs attrs = c.op.attrs;
   attrs.erase(AttrKey::groups);
   QUARTET_ASSIGN(const ValueId y, r.one(OpCode::convolve, {x, w}, std::move(attrs)));

@@ -15,22 +15,22 @@ IntExpr window_index(const graph::Op& op, size_t i, const IntExpr& o, const IntE
   return o * factor(AttrKey::strides) + k * factor(AttrKey::dilations);
 }
 
-// x [n, s..., group, c] by w [group, k..., c, m]; the reduction runs over k..., then c.
+// x [n, s..., group, c] by w [k..., c, group, m]; the reduction runs over k..., then c.
 Result<TensorExpr> convolve_expr(const OpView& view) {
   ExprBuilder b(view, view.results[0].shape);
   b.expr.reduction = Reduction::contraction;
   const graph::Shape& filters = view.type(1).shape;
   const size_t spatial = filters.size() - 3;
   const IntExpr group = b.axis(spatial + 1), m = b.axis(spatial + 2);
-  std::vector<IntExpr> x = {b.axis(0)}, w = {group};
+  std::vector<IntExpr> x = {b.axis(0)}, w;
   for (size_t i = 0; i < spatial; ++i) {
-    const IntExpr k = b.add_reduction_axis(filters[i + 1]);
+    const IntExpr k = b.add_reduction_axis(filters[i]);
     x.push_back(window_index(view.op, i, b.axis(i + 1), k));
     w.push_back(k);
   }
-  const IntExpr c = b.add_reduction_axis(filters[spatial + 1]);
+  const IntExpr c = b.add_reduction_axis(filters[spatial]);
   x.insert(x.end(), {group, c});
-  w.insert(w.end(), {c, m});
+  w.insert(w.end(), {c, group, m});
   const DType type = view.results[0].dtype, accumulator = accumulator_type(type);
   const int32_t read_a = b.read(0, std::move(x)), read_b = b.read(1, std::move(w));
   b.expr.contraction.read_a = b.expr.body[static_cast<size_t>(read_a)].read;

@@ -35,7 +35,7 @@ struct Layout {
 Layout layout_of(const graph::Op& op, const Tensor& x, const Tensor& w, const Tensor& out) {
   const auto sx = graph::dense_strides(x.dims), sw = graph::dense_strides(w.dims), so = graph::dense_strides(out.dims);
   const bool first = op.code == OpCode::conv;
-  const size_t rank = x.dims.size(), spatial = rank - (first ? 2 : 3), at = first ? 2 : 1, filter = first ? 2 : 1;
+  const size_t rank = x.dims.size(), spatial = rank - (first ? 2 : 3), at = first ? 2 : 1, filter = first ? 2 : 0;
   Layout l;
   int64_t channels = 0;
   if (first) {
@@ -49,7 +49,7 @@ Layout layout_of(const graph::Op& op, const Tensor& x, const Tensor& w, const Te
     channels = x.dims[rank - 1];
     l.points = {x.dims[0], x.dims[rank - 2], w.dims[rank - 1]};
     l.x_points = {sx[0], sx[rank - 2], 0};
-    l.w_points = {0, sw[0], sw[rank - 1]};
+    l.w_points = {0, sw[rank - 2], sw[rank - 1]};
     l.out_points = {so[0], so[rank - 2], so[rank - 1]};
   }
   for (size_t i = 0; i < spatial; ++i) {
@@ -63,7 +63,7 @@ Layout layout_of(const graph::Op& op, const Tensor& x, const Tensor& w, const Te
   }
   l.window.push_back(channels);
   l.x_window.push_back(first ? sx[1] : sx[rank - 1]);
-  l.w_window.push_back(first ? sw[1] : sw[rank - 2]);
+  l.w_window.push_back(first ? sw[1] : sw[rank - 3]);
   return l;
 }
 

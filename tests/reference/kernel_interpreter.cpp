@@ -312,6 +312,21 @@ class Machine {
     return *evaluate(ScalarOp::cast, accumulator, dtype, bits, fused_);
   }
 
+  int64_t multiply_add(DType dtype, int64_t a, int64_t b, int64_t acc) const {
+    if (!is_float(dtype)) return apply(ScalarOp::add, dtype, apply(ScalarOp::mul, dtype, a, b), acc);
+    const int64_t operands[] = {a, b, acc};
+    return *evaluate(ScalarOp::fma, dtype, dtype, operands, fused_);
+  }
+
+  // The loops around k from operand `at` on; `chain` is what stands inside them.
+  Status around_k(const Statement& s, size_t at, int64_t a, int64_t b,
+                  const std::function<Status(int64_t, int64_t)>& chain) {
+    if (at >= s.operands.size()) return chain(a, b);
+    const int64_t count = get(s.operands[at]), a_stride = get(s.operands[at + 1]), b_stride = get(s.operands[at + 2]);
+    for (int64_t i = 0; i < count; ++i) QUARTET_TRY(around_k(s, at + 3, a + i * a_stride, b + i * b_stride, chain));
+    return {};
+  }
+
   Status contract(const Statement& s) {
     int64_t o[7];
     for (size_t i = 0; i < 7; ++i) o[i] = get(s.operands[i]);
@@ -325,16 +340,15 @@ class Machine {
           QUARTET_TRY(region(s.regions[1]));
           acc = get(yields(s.regions[1])[0]);
         }
-        for (int64_t k = 0; k < k_count; ++k) {
-          QUARTET_ASSIGN(const int64_t a, side(s.buffer, a_base + row * a_row + k * a_k, s.dtype));
-          QUARTET_ASSIGN(const int64_t b, side(s.buffer_b, b_base + k * b_k + column, s.dtype));
-          if (is_float(s.dtype)) {
-            const int64_t operands[] = {a, b, acc};
-            acc = *evaluate(ScalarOp::fma, s.dtype, s.dtype, operands, fused_);
-          } else {
-            acc = apply(ScalarOp::add, s.dtype, apply(ScalarOp::mul, s.dtype, a, b), acc);
+        const auto chain = [&](int64_t from_a, int64_t from_b) -> Status {
+          for (int64_t k = 0; k < k_count; ++k) {
+            QUARTET_ASSIGN(const int64_t a, side(s.buffer, from_a + k * a_k, s.dtype));
+            QUARTET_ASSIGN(const int64_t b, side(s.buffer_b, from_b + k * b_k, s.dtype));
+            acc = multiply_add(s.dtype, a, b, acc);
           }
-        }
+          return {};
+        };
+        QUARTET_TRY(around_k(s, kernel::kContractOperands, a_base + row * a_row, b_base + column, chain));
         const Region& epilogue = s.regions[0];
         set(epilogue.arguments[0], row);
         set(epilogue.arguments[1], column);

@@ -90,13 +90,33 @@ void Emitter::k_step(const Tile& t, const KPointers& p, int64_t step, std::span<
   }
 }
 
-void Emitter::k_loop(const Tile& t, LlvmValues& accumulators) {
+void Emitter::k_loop(const Tile& t, LlvmValues& accumulators) { around_k(t, k_pointers(t), 0, accumulators); }
+
+// The loops around k from the one of number `depth` on.
+void Emitter::around_k(const Tile& t, const KPointers& from, size_t depth, LlvmValues& accumulators) {
+  auto& b = ir_.b;
+  const size_t at = kernel::kContractOperands + 3 * depth;
+  if (at >= t.s.operands.size()) return inner_k(t, from, accumulators);
+  const auto bytes = [&](const Value& elements, kernel::BufferId buffer) {
+    return b.CreateMul(elements.base, ir_.i64(static_cast<int64_t>(size_of(memory_.dtype(buffer)))));
+  };
+  llvm::Value* const count = value(t.s.operands[at]).base;
+  llvm::Value* const a_stride = bytes(value(t.s.operands[at + 1]), t.s.buffer);
+  llvm::Value* const b_stride = bytes(value(t.s.operands[at + 2]), t.s.buffer_b);
+  ir_.loop(ir_.i64(0), count, ir_.i64(1), accumulators, [&](llvm::Value* i) {
+    KPointers here = from;
+    for (llvm::Value*& row : here.a) row = b.CreateGEP(b.getInt8Ty(), row, b.CreateMul(i, a_stride));
+    here.b = b.CreateGEP(b.getInt8Ty(), here.b, b.CreateMul(i, b_stride));
+    around_k(t, here, depth + 1, accumulators);
+  });
+}
+
+void Emitter::inner_k(const Tile& t, KPointers p, LlvmValues& accumulators) {
   auto& b = ir_.b;
   const size_t elements = accumulators.size();
   const int64_t unroll = std::clamp<int64_t>(kMaxSteps / static_cast<int64_t>(elements), 1, t.s.unroll);
   llvm::Value* const count = value(t.s.operands[0]).base;
   llvm::Value* const zero = ir_.i64(0);
-  KPointers p = k_pointers(t);
   LlvmValues carried = accumulators;
   carried.insert(carried.end(), p.a.begin(), p.a.end());
   carried.push_back(p.b);

@@ -106,6 +106,8 @@ class Emitter {
   void k_loop(const Tile& t, LlvmValues& accumulators);
   struct KPointers;
   KPointers k_pointers(const Tile& t);
+  void around_k(const Tile& t, const KPointers& from, size_t depth, LlvmValues& accumulators);
+  void inner_k(const Tile& t, KPointers p, LlvmValues& accumulators);
   void k_step(const Tile& t, const KPointers& p, int64_t step, std::span<llvm::Value*> accumulators);
 
   llvm::Module& module_;

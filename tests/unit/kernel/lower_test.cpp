@@ -341,6 +341,7 @@ Plan product_plan(Random& r, const FusedCase& c, const Product& p) {
   if (!axes[0].is(1)) plan.merged.push_back({0});
   plan.merged.push_back(axes[1].is(1) ? std::vector<int32_t>{} : std::vector<int32_t>{1});
   plan.merged.push_back(axes[2].is(1) ? std::vector<int32_t>{} : std::vector<int32_t>{2});
+  if (!axes[3].is(1)) plan.reduction = {{3}};
   plan.rows = r.pick({1, 2, 3, 4, 6, 8, 14});
   plan.columns = r.pick({4, 8, 16, 48});
   plan.unroll = r.pick({1, 2, 4});
@@ -351,6 +352,36 @@ Plan product_plan(Random& r, const FusedCase& c, const Product& p) {
   plan.b = r.pick({OperandForm::prepared, OperandForm::packed});
   if (!p.transposed_b && r.chance(2)) plan.b = OperandForm::in_place;
   return plan;
+}
+
+Plan chain_plan(Random& r, const FusedCase& c) {
+  const auto& axes = c.fused.expr.axes;
+  Plan plan;
+  plan.kind = Plan::Kind::chain;
+  for (int32_t axis = 0; axis < 3; ++axis)
+    if (!axes[static_cast<size_t>(axis)].is(1)) plan.merged.push_back({axis});
+  if (!axes[3].is(1)) plan.reduction = {{3}};
+  for (size_t i = 0; i < plan.merged.size(); ++i) plan.task_tile.push_back(r.pick<int64_t>({0, 1, 5, 16}));
+  const auto runs = static_cast<int64_t>(plan.merged.size());
+  plan.vector_axis = static_cast<int32_t>(r.upto(runs)) - 1;
+  plan.row_axis = static_cast<int32_t>(r.upto(runs)) - 1;
+  plan.rows = r.pick({1, 2, 3, 6});
+  return plan;
+}
+
+TEST(LowerChain, RandomProductsAndPlans) {
+  for (uint64_t seed = 1; seed <= 200; ++seed)
+    static_and_symbolic(seed, [&](Random& r, bool symbolic) {
+      Product p;
+      p.batch = r.pick<int64_t>({1, 2, 3});
+      p.m = r.chance(15) ? 0 : r.pick<int64_t>({1, 2, 3, 5, 8});
+      p.n = r.chance(15) ? 0 : r.pick<int64_t>({1, 3, 17, 31});
+      p.k = r.chance(15) ? 0 : r.pick<int64_t>({1, 2, 3, 7, 20});
+      p.batched_b = r.chance(2), p.transposed_a = r.chance(2), p.transposed_b = r.chance(2);
+      p.type = r.pick({DType::f32, DType::f32, DType::f16, DType::f64, DType::i32});
+      const FusedCase c = product_case(p, symbolic, r);
+      expect_equal(c, chain_plan(r, c), random_isa(r), seed);
+    });
 }
 
 TEST(LowerContract, RandomProductsAndPlans) {
@@ -369,28 +400,32 @@ TEST(LowerContract, RandomProductsAndPlans) {
 }
 
 TEST(LowerContract, SeveralReducedAxesAndMergedRows) {
-  // out[x, y, n] = sum over (p, q) of a[x, y, p, q] * b[p, q, n]; rows are x and y together.
-  for (const auto b_form : {OperandForm::in_place, OperandForm::packed})
-    static_and_symbolic(9, [&](Random&, bool symbolic) {
-      FusedCase c;
-      const IntExpr x = c.dim(3, symbolic), y = c.dim(5, symbolic);
-      tile::TensorExpr& e = c.fused.expr;
-      e.axes = {x, y, 20, 2, 3};
-      e.spatial = 3;
-      const auto i = [](int axis) { return IntExpr::axis(axis); };
-      const int32_t a = c.read(c.tensor(DType::f32, {x, y, 2, 3}), {i(0), i(1), i(3), i(4)});
-      const int32_t b = c.read(c.tensor(DType::f32, {2, 3, 20}), {i(3), i(4), i(2)});
-      e.reduction = tile::Reduction::contraction;
-      e.contraction.read_a = 0, e.contraction.read_b = 1;
-      e.element = c.op(ScalarOp::mul, DType::f32, {a, b});
-      c.output(c.op(ScalarOp::max, DType::f32, {c.reduced(DType::f32, 0), c.constant(DType::f32, 0)}));
-      Plan plan;
-      plan.kind = Plan::Kind::contract;
-      plan.merged = {{0, 1}, {2}};
-      plan.rows = 4, plan.columns = 8, plan.task_m = 7, plan.task_n = 16;
-      plan.b = b_form;
-      expect_equal(c, plan, Isa::avx2, 6);
-    });
+  // out[x, y, n] = sum over (p, q) of a[x, y, p, q] * b[p, q, n]; rows are x and y together, p and q are or are not.
+  using Runs = std::vector<std::vector<int32_t>>;
+  for (const Runs& reduction : {Runs{{3, 4}}, Runs{{3}, {4}}})
+    for (const auto a_form : {OperandForm::in_place, OperandForm::packed})
+      for (const auto b_form : {OperandForm::in_place, OperandForm::packed})
+        static_and_symbolic(9, [&](Random&, bool symbolic) {
+          FusedCase c;
+          const IntExpr x = c.dim(3, symbolic), y = c.dim(5, symbolic);
+          tile::TensorExpr& e = c.fused.expr;
+          e.axes = {x, y, 20, 2, 3};
+          e.spatial = 3;
+          const auto i = [](int axis) { return IntExpr::axis(axis); };
+          const int32_t a = c.read(c.tensor(DType::f32, {x, y, 2, 3}), {i(0), i(1), i(3), i(4)});
+          const int32_t b = c.read(c.tensor(DType::f32, {2, 3, 20}), {i(3), i(4), i(2)});
+          e.reduction = tile::Reduction::contraction;
+          e.contraction.read_a = 0, e.contraction.read_b = 1;
+          e.element = c.op(ScalarOp::mul, DType::f32, {a, b});
+          c.output(c.op(ScalarOp::max, DType::f32, {c.reduced(DType::f32, 0), c.constant(DType::f32, 0)}));
+          Plan plan;
+          plan.kind = Plan::Kind::contract;
+          plan.merged = {{0, 1}, {2}};
+          plan.rows = 4, plan.columns = 8, plan.task_m = 7, plan.task_n = 16;
+          plan.reduction = reduction;
+          plan.a = a_form, plan.b = b_form;
+          expect_equal(c, plan, Isa::avx2, 6);
+        });
 }
 
 TEST(LowerContract, RefusesAPlanThatReadsColumnsApart) {
@@ -401,6 +436,7 @@ TEST(LowerContract, RefusesAPlanThatReadsColumnsApart) {
   Plan plan;
   plan.kind = Plan::Kind::contract;
   plan.merged = {{1}, {2}};
+  plan.reduction = {{3}};
   plan.rows = 2, plan.columns = 8;
   const auto group = lower(c.graph, c.fused, plan, device(Isa::avx2));
   ASSERT_FALSE(group.ok());

@@ -234,7 +234,7 @@ TEST(Lanes, AllPointsOfAReductionToOneValue) {
   const Plan p = best(w.tiles(), model("avx2"));
   EXPECT_EQ(p.vector_axis, -1);
   EXPECT_TRUE(p.merged.empty());
-  EXPECT_TRUE(p.reduction_merged);
+  EXPECT_EQ(p.reduction, (std::vector<std::vector<int32_t>>{{0, 1}}));
   EXPECT_EQ(p.tasks, 1);
 }
 
