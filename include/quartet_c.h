@@ -372,7 +372,7 @@ typedef struct quartet_device_info {
   uint32_t struct_size;
   int32_t kind;            /* QUARTET_DEVICE_* */
   const char* name;        /* "cpu:host"; strings live as long as the context */
-  const char* description; /* the maker's name of the part, or "" */
+  const char* description; /* the processor's family, such as "zen4", or "generic" */
   const char* isa;         /* instruction-set class: "sse2", "avx2", "avx512" */
   int32_t cores;           /* physical cores this process may use */
   int32_t threads;         /* hardware threads this process may use */
