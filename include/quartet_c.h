@@ -386,7 +386,7 @@ typedef struct quartet_device_info {
 
 /* The type of a graph's value, input or output. Pointers are borrowed from the object asked (from a builder: until its
  * next call). dims has `rank` entries, QUARTET_DIM_UNKNOWN where the extent is not a number; dim_texts has `rank`
- * NUL-terminated texts: a decimal number, or an expression over symbols such as "N" or "2*N + 1", or "?" for one born
+ * NUL-terminated texts: a decimal number, or an expression over symbols such as "N" or "N*2 + 1", or "?" for one born
  * while running. */
 typedef struct quartet_tensor_info {
   uint32_t struct_size;
