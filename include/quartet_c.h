@@ -372,7 +372,7 @@ typedef struct quartet_device_info {
   uint32_t struct_size;
   int32_t kind;            /* QUARTET_DEVICE_* */
   const char* name;        /* "cpu:host"; strings live as long as the context */
-  const char* description; /* the maker's name of the part, or "" */
+  const char* description; /* the processor's family, such as "zen4", or "generic" */
   const char* isa;         /* instruction-set class: "sse2", "avx2", "avx512" */
   int32_t cores;           /* physical cores this process may use */
   int32_t threads;         /* hardware threads this process may use */
@@ -386,7 +386,7 @@ typedef struct quartet_device_info {
 
 /* The type of a graph's value, input or output. Pointers are borrowed from the object asked (from a builder: until its
  * next call). dims has `rank` entries, QUARTET_DIM_UNKNOWN where the extent is not a number; dim_texts has `rank`
- * NUL-terminated texts: a decimal number, or an expression over symbols such as "N" or "2*N + 1", or "?" for one born
+ * NUL-terminated texts: a decimal number, or an expression over symbols such as "N" or "N*2 + 1", or "?" for one born
  * while running. */
 typedef struct quartet_tensor_info {
   uint32_t struct_size;

@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 scripts/setup.sh
-echo "Building (build/release) ..."
+echo "Building (build/release), which takes some minutes ..."
 output=$(cmake --preset release -DQUARTET_TESTS=OFF 2>&1) || { echo "$output"; exit 1; }
 cmake --build build/release -j "$(nproc)" --target quartet quartet_llvm
 

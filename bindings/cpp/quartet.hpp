@@ -116,10 +116,13 @@ class [[nodiscard]] Result {
 
   explicit operator bool() const { return value_.has_value(); }
   T& operator*() { return *value_; }
+  const T& operator*() const { return *value_; }
   T* operator->() { return &*value_; }
+  const T* operator->() const { return &*value_; }
   const Error& error() const { return error_; }
   // The value, or `fail`.
   T& value() & { return check(), *value_; }
+  const T& value() const& { return check(), *value_; }
   T value() && { return check(), std::move(*value_); }
 
  private:
@@ -473,7 +476,7 @@ struct TensorType {
   std::string name;
   int32_t dtype = QUARTET_DTYPE_INVALID;
   std::vector<int64_t> dims;           // QUARTET_DIM_UNKNOWN where not a number
-  std::vector<std::string> dim_texts;  // "64", "batch", "2*n + 1"
+  std::vector<std::string> dim_texts;  // "64", "batch", "n*2 + 1"
   bool optional = false;
 
   static TensorType from(const quartet_tensor_info& info) {
@@ -622,6 +625,14 @@ class Builder {
     const int32_t status = quartet_builder_dim_symbol(get(), name.data(), name.size(), &symbol, &error);
     if (status != QUARTET_OK) return Error(status, error);
     return symbol;
+  }
+  // An extent computed from symbols, such as "2*N + 1".
+  Result<int64_t> dim_text(std::string_view text) {
+    int64_t dim = 0;
+    quartet_error* error = nullptr;
+    const int32_t status = quartet_builder_dim_text(get(), text.data(), text.size(), &dim, &error);
+    if (status != QUARTET_OK) return Error(status, error);
+    return dim;
   }
   Result<int32_t> input(std::string_view name, int32_t dtype, const std::vector<int64_t>& dims) {
     return value([&](int32_t* out, quartet_error** error) {

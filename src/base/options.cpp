@@ -136,8 +136,10 @@ Status Options::set_text(OptionId id, std::string_view text) {
 Status Options::set_named(std::string_view name, std::string_view text) {
   const OptionInfo* info = find_option(name);
   if (info == nullptr) {
-    return make_error(Code::unsupported, "there is no option '%.*s'",
-                      static_cast<int>(std::min<size_t>(name.size(), 80)), name.data());
+    std::string names;
+    for (const OptionInfo& row : kTable) names += (names.empty() ? "" : ", ") + std::string(row.name);
+    return make_error(Code::unsupported, "there is no option '%.*s'; there are %s",
+                      static_cast<int>(std::min<size_t>(name.size(), 80)), name.data(), names.c_str());
   }
   return set_text(info->id, text);
 }

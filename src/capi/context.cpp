@@ -46,7 +46,10 @@ std::shared_ptr<cache::Cache> open_cache(const ContextDesc& desc, Logger& logger
   if (desc.cache.max_bytes != 0) options.max_bytes = desc.cache.max_bytes;
   if (desc.cache.memory_bytes != 0) options.memory_bytes = desc.cache.memory_bytes;
   options.log = [&logger](cache::LogLevel level, std::string_view message) {
-    logger.log(level == cache::LogLevel::warning ? QUARTET_LOG_WARNING : QUARTET_LOG_INFO, "cache", message);
+    constexpr std::string_view kPrefix = "cache: ";  // the component says it
+    std::string_view text(message);
+    if (text.starts_with(kPrefix)) text.remove_prefix(kPrefix.size());
+    logger.log(level == cache::LogLevel::warning ? QUARTET_LOG_WARNING : QUARTET_LOG_INFO, "cache", text);
   };
   return cache::Cache::create(std::move(options));
 }

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <fstream>
 #include <iterator>
+#include <new>
 #include <stdexcept>
 
 namespace cli {
@@ -326,8 +327,14 @@ std::vector<int64_t> choose_dims(const quartet::TensorType& type, const Extents&
 }
 
 quartet::Tensor random_tensor(int32_t dtype, const std::vector<int64_t>& dims, uint64_t seed) {
-  quartet::Tensor tensor = quartet::Tensor::zeros(dtype, dims);
   const size_t size = quartet_dtype_size(dtype);
+  // No machine has more; and the product of the dims stays a number.
+  size_t room = size_t{1} << 47;
+  for (const int64_t dim : dims) {
+    if (dim > 0 && static_cast<size_t>(dim) > room / size) throw std::bad_alloc();
+    if (dim > 0) room /= static_cast<size_t>(dim);
+  }
+  quartet::Tensor tensor = quartet::Tensor::zeros(dtype, dims);
   auto* data = static_cast<uint8_t*>(tensor.data());
   for (size_t i = 0; i < tensor.elements(); ++i) {
     const uint64_t bits = next_random(seed);

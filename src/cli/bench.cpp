@@ -88,9 +88,12 @@ void add_bench(CLI::App& app, int& exit_code) {
   verb->add_option("--case", arguments->case_dir, "take the inputs of this case directory");
   verb->add_option("--input", arguments->inputs, "an input as NAME=FILE.npy (repeatable); the others are random")
       ->take_all();
-  verb->add_option("--dim", arguments->dims, "extent of a symbolic dim as SYMBOL=N (repeatable)")->take_all();
-  verb->add_option("--runs", arguments->runs, "timed runs after the first")->check(CLI::Range(1, 100000000));
-  verb->add_option("--seed", arguments->seed, "of the random inputs");
+  verb->add_option("--dim", arguments->dims, "extent of a symbolic dim as SYMBOL=N (repeatable); 1 if not given")
+      ->take_all();
+  verb->add_option("--runs", arguments->runs, "timed runs after the first")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 100000000));
+  verb->add_option("--seed", arguments->seed, "of the random inputs")->capture_default_str();
   add_common(*verb, arguments->common);
   verb->callback([arguments, &exit_code] { exit_code = bench(*arguments); });
 }

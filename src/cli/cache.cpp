@@ -44,12 +44,16 @@ int list(const Common& common) {
 
 int verify(const Common& common) {
   const Json report = Json::parse(cache_context(common).cache_verify().value());
-  const auto dropped = report.value("dropped", 0LL);
-  if (common.json)
+  const auto damaged = report.at("damaged").get<int64_t>(), removed = report.at("removed").get<int64_t>();
+  const bool file_sound = report.at("file_sound").get<bool>();
+  if (common.json) {
     print_json(report);
-  else
-    std::printf("%lld entries checked, %lld damaged and dropped\n", report.value("checked", 0LL), dropped);
-  return dropped == 0 ? 0 : 1;
+  } else {
+    std::printf("%lld entries checked, %lld damaged, %lld dropped\n", report.at("checked").get<long long>(),
+                static_cast<long long>(damaged), static_cast<long long>(removed));
+    if (!file_sound) std::printf("the file is damaged: %s\n", report.at("file_problem").get<std::string>().c_str());
+  }
+  return damaged == 0 && file_sound ? 0 : 1;
 }
 
 int prune(const Common& common, uint64_t bytes) {
@@ -78,11 +82,11 @@ void add_cache(CLI::App& app, int& exit_code) {
   };
   add("stats", "How much is remembered", stats);
   add("list", "Every entry", list);
-  add("verify", "Check every entry and drop damaged ones (exit code 1 if there were any)", verify);
+  add("verify", "Check every entry and drop damaged ones (exit code 1 if anything is damaged)", verify);
   auto common = std::make_shared<Common>();
   auto bytes = std::make_shared<uint64_t>(0);
   CLI::App* verb = group->add_subcommand("prune", "Evict the least useful entries");
-  verb->add_option("--to", *bytes, "bytes to keep at most; 0 empties the cache");
+  verb->add_option("--to", *bytes, "bytes to keep at most; 0 empties the cache")->required();
   add_common(*verb, *common);
   verb->callback([common, bytes, &exit_code] { exit_code = prune(*common, *bytes); });
 }

@@ -136,15 +136,20 @@ void add_check(CLI::App& app, int& exit_code) {
   CLI::App* verb = app.add_subcommand("check", "Compare a model's outputs with expected ones");
   verb->add_option("model", arguments->model, "an .onnx or .qt file")->required();
   verb->add_option("cases", arguments->cases, "directories with input_i and output_i as .npy or .pb");
-  verb->add_option("--rtol", arguments->tolerance.rtol, "tolerance relative to each expected element");
-  verb->add_option("--atol", arguments->tolerance.atol, "absolute tolerance");
-  verb->add_option("--scaled-atol", arguments->tolerance.scaled_atol, "tolerance relative to the largest element");
+  verb->add_option("--rtol", arguments->tolerance.rtol, "tolerance relative to each expected element")
+      ->capture_default_str();
+  verb->add_option("--atol", arguments->tolerance.atol, "absolute tolerance")->capture_default_str();
+  verb->add_option("--scaled-atol", arguments->tolerance.scaled_atol, "tolerance relative to the largest element")
+      ->capture_default_str();
   verb->add_flag("--reference", arguments->reference,
                  "compare every value with the reference interpreter (without cases: on random inputs)");
-  verb->add_option("--dim", arguments->dims, "extent of a symbolic dim for random inputs, SYMBOL=N (repeatable)")
+  verb->add_option("--dim", arguments->dims,
+                   "extent of a symbolic dim for random inputs, SYMBOL=N (repeatable); 1 if not given")
       ->take_all();
-  verb->add_option("--rounds", arguments->rounds, "sets of random inputs")->check(CLI::Range(1, 1000000));
-  verb->add_option("--seed", arguments->seed, "of the random inputs");
+  verb->add_option("--rounds", arguments->rounds, "sets of random inputs")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000000));
+  verb->add_option("--seed", arguments->seed, "of the random inputs")->capture_default_str();
   add_common(*verb, arguments->common);
   verb->callback([arguments, &exit_code] { exit_code = check(*arguments); });
 }

@@ -21,12 +21,20 @@ void log_to_stderr(void*, int32_t level, const char* component, size_t, const ch
 }  // namespace
 
 void add_common(CLI::App& verb, Common& common) {
+  std::string names;
+  for (uint32_t i = 0; i < quartet_option_count(); ++i) {
+    auto info = quartet::detail::sized<quartet_option_info>();
+    if (quartet_option_describe(i, &info, nullptr) == QUARTET_OK)
+      names += (names.empty() ? "" : ", ") + std::string(info.name);
+  }
   verb.add_option("--device", common.device, "device to compile for and run on, see `quartet devices`");
   verb.add_option("--threads", common.threads, "threads that run the program, this one included")
       ->check(CLI::Range(1, 1024));
-  verb.add_option("--cache", common.cache, "directory of the cache, or `off`");
-  verb.add_option("--option", common.options, "compile option as NAME=VALUE (repeatable)")->take_all();
-  verb.add_option("--tune", common.tune, "measure this many tile plans a group")->check(CLI::Range(0, 32));
+  verb.add_option("--cache", common.cache,
+                  "directory of the cache, or `off`; else quartet/ in XDG_CACHE_HOME or ~/.cache");
+  verb.add_option("--option", common.options, "compile option as NAME=VALUE (repeatable): " + names)->take_all();
+  verb.add_option("--tune", common.tune, "measure this many tile plans a group; in this version 0 alone")
+      ->check(CLI::Range(0, 32));
   verb.add_flag("--json", common.json, "one JSON object on standard output");
   verb.add_flag("--verbose", common.verbose, "the library's messages on standard error");
 }

@@ -65,7 +65,7 @@ int dump(const DumpArguments& arguments) {
 
 void add_compile(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<CompileArguments>();
-  CLI::App* verb = app.add_subcommand("compile", "Compile a model ahead of time into a program file");
+  CLI::App* verb = app.add_subcommand("compile", "Compile a model ahead of time into a file for quartet_program_load");
   verb->add_option("model", arguments->model, "an .onnx or .qt file")->required();
   verb->add_option("-o,--output", arguments->out, "the program file")->required();
   add_common(*verb, arguments->common);

@@ -4,13 +4,28 @@
 
 #include <cstdio>
 #include <exception>
+#include <new>
+#include <stdexcept>
+#include <string>
 
 #include "common.h"
+
+namespace {
+
+// A word in a verb's place that is none; empty when there is none.
+std::string unknown_verb(const CLI::App& app) {
+  for (const std::string& word : app.remaining(true))
+    if (!word.empty() && word[0] != '-') return word;
+  return "";
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   CLI::App app{"Quartet compiles tensor graphs while a program runs, and remembers what it compiled."};
   app.name("quartet");
   app.require_subcommand(1);
+  app.set_version_flag("--version", std::string("quartet ") + quartet_version_string(nullptr));
   int exit_code = 0;
   cli::add_run(app, exit_code);
   cli::add_check(app, exit_code);
@@ -27,8 +42,15 @@ int main(int argc, char** argv) {
       return 1;
     }
     return exit_code;
+  } catch (const CLI::RequiredError& error) {
+    if (const std::string word = unknown_verb(app); !word.empty()) std::fprintf(stderr, "no verb '%s'\n", word.c_str());
+    app.exit(error);
+    return 2;
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
+  } catch (const std::bad_alloc&) {
+    std::fprintf(stderr, "quartet: not enough memory\n");
+    return 1;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "quartet: %s\n", error.what());
     return 1;

@@ -34,7 +34,9 @@ void collect(void* user, uint32_t, const quartet_tensor* value) {
 Reference::Reference() {
   const std::string path = library_folder() + "libquartet_reference.so";
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!library) throw std::runtime_error(std::string("the reference interpreter cannot be opened: ") + dlerror());
+  if (!library)
+    throw std::runtime_error(
+        std::string("the reference interpreter, which is built with the tests, cannot be opened: ") + dlerror());
   expose_ = reinterpret_cast<ExposeFunction>(dlsym(library, "quartet_reference_expose"));
   run_ = reinterpret_cast<RunFunction>(dlsym(library, "quartet_reference_run"));
   if (!expose_ || !run_) throw std::runtime_error(path + ": not the reference interpreter of this version");

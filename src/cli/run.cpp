@@ -98,7 +98,7 @@ void add_run(CLI::App& app, int& exit_code) {
   verb->add_option("--out", arguments->out, "directory for the outputs as .npy files");
   verb->add_option("--dim", arguments->dims, "extent of a symbolic dim as SYMBOL=N (repeatable); 1 if not given")
       ->take_all();
-  verb->add_option("--seed", arguments->seed, "of the random inputs");
+  verb->add_option("--seed", arguments->seed, "of the random inputs")->capture_default_str();
   add_common(*verb, arguments->common);
   verb->callback([arguments, &exit_code] { exit_code = run(*arguments); });
 }

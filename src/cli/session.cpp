@@ -35,6 +35,20 @@ std::vector<quartet::Tensor> gather_inputs(const quartet::Program& program, cons
     learn_extents(*type, tensor, extents);
     given[name] = tensor;
   }
+  for (const auto& [symbol, extent] : extents) {
+    std::string symbols;
+    bool known = false;
+    for (const quartet::TensorType& type : types)
+      for (size_t axis = 0; axis < type.dims.size(); ++axis) {
+        if (type.dims[axis] != QUARTET_DIM_UNKNOWN) continue;
+        known = known || type.dim_texts[axis] == symbol;
+        if ((", " + symbols + ", ").find(", " + type.dim_texts[axis] + ", ") == std::string::npos)
+          symbols += (symbols.empty() ? "" : ", ") + type.dim_texts[axis];
+      }
+    if (!known)
+      throw std::runtime_error("the model's inputs have no dim '" + symbol + "'; their symbolic dims are " +
+                               (symbols.empty() ? "none" : symbols));
+  }
   std::vector<quartet::Tensor> inputs;
   for (const quartet::TensorType& type : types) {
     const auto found = given.find(type.name);

@@ -213,12 +213,13 @@ Result<Bytes> Engine::serialize(const CompiledProgram& compiled) const {
       if (constant.digest == digest) return true;
     return false;
   };
-  const auto& constants = compiled.program->program().constants;
-  for (size_t i = 0; i < constants.size(); ++i) {
-    const program::ConstantInfo& info = constants[i];
+  // Not from the loaded program, which drops what only its prepare stages read. A program from bytes carries them all.
+  const runtime::ConstantProvider of_graph = constants_of(compiled.request.graph);
+  for (const program::ConstantInfo& info : compiled.program->program().constants) {
     if (!info.inline_data.empty() || info.bytes == 0 || carried(info.digest)) continue;
-    const auto* data = static_cast<const uint8_t*>(compiled.program->constant(static_cast<int32_t>(i)));
-    content.constants.push_back({info.digest, {data, static_cast<size_t>(info.bytes)}});
+    const auto found = of_graph ? of_graph(info.digest) : std::nullopt;
+    if (!found) return make_error(Code::internal, "constant %s has no bytes", info.digest.hex().c_str());
+    content.constants.push_back({info.digest, {static_cast<const uint8_t*>(found->data), found->bytes}});
   }
   return artifact::write(content);
 }

@@ -34,7 +34,7 @@ Result<TensorExpr> expression(const OpView& view) {
     case OpClass::composite:
       return make_error(Code::unsupported, "a composite op reached the tile stage");
     case OpClass::control:
-      return make_error(Code::unsupported, "control flow has no tensor expression");
+      return make_error(Code::unsupported, "control flow is not executed by this version");
   }
   return make_error(Code::unsupported, "an op of an unknown class");
 }

@@ -28,7 +28,11 @@ layer=$(dirname "$header")/../bindings/cpp/quartet.hpp
 [[ -f $layer ]] || exit 0
 for options in -std=c++17 "-std=c++17 -fno-exceptions" "-std=c++20 -fno-exceptions -fno-rtti" -std=c++20; do
   printf '#include <quartet.hpp>\nint other();\nint other() { return static_cast<int>(quartet_abi_version()); }\n' >"$dir/one.cpp"
-  printf '#include <quartet.hpp>\nint other();\nint main() { return other() == static_cast<int>(quartet_abi_version()) ? 0 : 1; }\n' >"$dir/two.cpp"
+  printf '#include <quartet.hpp>\nint other();\nint main() {
+    const auto context = quartet::Context::create();
+    if (!context || context->device_count() == 0) return 1;
+    const auto made = quartet::Builder::create(*context).value().dim_text("2*3 + 1");
+    return made && made.value() == 7 && other() == static_cast<int>(quartet_abi_version()) ? 0 : 1; }\n' >"$dir/two.cpp"
   read -ra flags <<<"$options"
   "$cxx" "${flags[@]}" "${warnings[@]}" -I"$include" -I"$(dirname "$layer")" "$dir/one.cpp" "$dir/two.cpp" "$library" \
     -Wl,-rpath,"$(dirname "$library")" -o "$dir/program"

@@ -31,6 +31,8 @@ TEST(Options, RefusesWhatItDoesNotKnow) {
   Options options;
   EXPECT_EQ(options.set(static_cast<OptionId>(9999), 0).code(), Code::unsupported);
   EXPECT_EQ(options.set_named("fusionn", "on").code(), Code::unsupported);
+  EXPECT_NE(options.set_named("fusionn", "on").message().find("'fusionn'; there are fusion, threads, "),
+            std::string::npos);
   EXPECT_EQ(options.set_named("fusion", "maybe").code(), Code::invalid_argument);
   EXPECT_EQ(options.set_named("threads", "4x").code(), Code::invalid_argument);
   EXPECT_EQ(options.set_named("threads", "").code(), Code::invalid_argument);

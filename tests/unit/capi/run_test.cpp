@@ -349,6 +349,52 @@ TEST_F(RunTest, BytesCarryAProgramToAnotherContext) {
   quartet_buffer_release(out.buffer);
 }
 
+TEST_F(RunTest, BytesCarryConstantsThatOnlyThePreparationReads) {
+  constexpr int64_t kWidth = 96;
+  std::vector<float> weights(kWidth * kWidth), row(kWidth, 1), wanted(kWidth);
+  for (int64_t i = 0; i < kWidth * kWidth; ++i) {
+    weights[static_cast<size_t>(i)] = static_cast<float>(i % 7 - 3);
+    wanted[static_cast<size_t>(i % kWidth)] += static_cast<float>(i % 7 - 3);
+  }
+  quartet_builder* raw_builder = nullptr;
+  ASSERT_TRUE(is_ok(quartet_builder_create(context_.get(), &raw_builder, error_.out()), error_));
+  const Builder builder(raw_builder);
+  int64_t x_dims[2] = {0, kWidth};
+  const int64_t w_dims[2] = {kWidth, kWidth};
+  int32_t operands[2] = {}, y = 0;
+  ASSERT_TRUE(is_ok(quartet_builder_dim_symbol(raw_builder, "rows", SIZE_MAX, &x_dims[0], error_.out()), error_));
+  ASSERT_TRUE(
+      is_ok(quartet_builder_input(raw_builder, "x", SIZE_MAX, QUARTET_DTYPE_F32, 2, x_dims, &operands[0], error_.out()),
+            error_));
+  ASSERT_TRUE(
+      is_ok(quartet_builder_constant(raw_builder, QUARTET_DTYPE_F32, 2, w_dims, weights.data(),
+                                     weights.size() * sizeof(float), 0, nullptr, nullptr, &operands[1], error_.out()),
+            error_));
+  ASSERT_TRUE(
+      is_ok(quartet_builder_op(raw_builder, "matmul", SIZE_MAX, operands, 2, nullptr, 0, &y, 1, error_.out()), error_));
+  ASSERT_TRUE(is_ok(quartet_builder_output(raw_builder, y, "y", SIZE_MAX, error_.out()), error_));
+  quartet_graph* raw_graph = nullptr;
+  ASSERT_TRUE(is_ok(quartet_builder_finish(raw_builder, &raw_graph, error_.out()), error_));
+  program_ = compile(Graph(raw_graph));
+  // Once from the graph's constants, once more from those the bytes carry.
+  for (int round = 0; round < 2; ++round) {
+    quartet_blob* blob = nullptr;
+    ASSERT_TRUE(is_ok(quartet_program_serialize(program_.get(), &blob, error_.out()), error_));
+    const Blob owned(blob);
+    size_t size = 0;
+    const void* bytes = quartet_blob_data(blob, &size);
+    quartet_program* raw = nullptr;
+    ASSERT_TRUE(is_ok(
+        quartet_program_load(context_.get(), bytes, size, nullptr, nullptr, QUARTET_LOAD_TRUSTED, &raw, error_.out()),
+        error_));
+    program_.reset(raw);
+    auto out = empty_tensor();
+    ASSERT_TRUE(is_ok(run(tensor_of(row, {1, kWidth}), out), error_));
+    EXPECT_EQ(std::memcmp(out.data, wanted.data(), wanted.size() * sizeof(float)), 0);
+    quartet_buffer_release(out.buffer);
+  }
+}
+
 // From bytes to results, everything a host does without a compile; the first status that is not ok.
 int32_t load_and_run(const quartet_context_desc& desc, const void* bytes, size_t size, std::vector<float>& rows) {
   quartet_context* raw_context = nullptr;
