@@ -12,6 +12,7 @@ Replacement fold(Rewriter& r, const Candidate& c);                 // constants 
 Replacement remove_identity(Rewriter& r, const Candidate& c);      // ops that change nothing
 Replacement merge_views(Rewriter& r, const Candidate& c);          // views of views
 Replacement algebra(Rewriter& r, const Candidate& c);              // exact arithmetic laws
+Replacement sink_layout(Rewriter& r, const Candidate& c);          // channels last through what reads convolutions
 Replacement power(Rewriter& r, const Candidate& c);                // pow with a constant exponent
 Replacement narrow_operands(Rewriter& r, const Candidate& c);      // what elementwise ops broadcast anyway
 Replacement gather_slice(Rewriter& r, const Candidate& c);         // one constant index

@@ -13,6 +13,7 @@ constexpr NamedRule kRules[] = {
     {"fold", fold},
     {"remove_identity", remove_identity},
     {"merge_views", merge_views},
+    {"sink_layout", sink_layout},
     {"power", power},
     {"algebra", algebra},
     {"narrow_operands", narrow_operands},
