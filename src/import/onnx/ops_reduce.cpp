@@ -7,18 +7,22 @@ namespace quartet::import::onnx {
 
 namespace {
 
-// The axes to reduce, ascending; nothing when the operand is to pass unchanged.
-Result<std::optional<std::vector<int64_t>>> axes_of(NodeContext& c, size_t rank, bool from_input) {
+// No axes are all axes, or none at all: then what an op does before and after reducing is done to each element.
+std::vector<int64_t> without_axes(NodeContext& c, size_t rank) {
+  std::vector<int64_t> axes;
+  if (c.attr_int("noop_with_empty_axes", 0) != 0) return axes;
+  for (size_t d = 0; d < rank; ++d) axes.push_back(static_cast<int64_t>(d));
+  return axes;
+}
+
+// The axes to reduce, ascending.
+Result<std::vector<int64_t>> axes_of(NodeContext& c, size_t rank, bool from_input) {
   std::optional<std::vector<int64_t>> given = c.attr_ints("axes");
   if (from_input && c.has(1)) {
     QUARTET_ASSIGN(given, c.numbers(1, "axes"));
   }
+  if (!given || given->empty()) return without_axes(c, rank);
   std::vector<int64_t> axes;
-  if (!given || given->empty()) {
-    if (c.attr_int("noop_with_empty_axes", 0) != 0) return std::optional<std::vector<int64_t>>();
-    for (size_t d = 0; d < rank; ++d) axes.push_back(static_cast<int64_t>(d));
-    return std::optional(axes);
-  }
   for (const int64_t value : *given) {
     QUARTET_ASSIGN(const int64_t axis, c.axis(value, rank));
     axes.push_back(axis);
@@ -26,7 +30,7 @@ Result<std::optional<std::vector<int64_t>>> axes_of(NodeContext& c, size_t rank,
   std::sort(axes.begin(), axes.end());
   if (std::adjacent_find(axes.begin(), axes.end()) != axes.end())
     return Status(Code::invalid_argument, "an axis is given twice");
-  return std::optional(axes);
+  return axes;
 }
 
 // Every choice of `count` of the axes whose reduction has the declared shape, the first of equal meaning.
@@ -79,19 +83,16 @@ Status reduce_by_caller(NodeContext& c, OpCode code, bool keepdims) {
 template <OpCode code, bool from_input>
 Status reduce(NodeContext& c) {
   QUARTET_ASSIGN(const ValueId x, c.in(0));
+  const int64_t keepdims = c.attr_int("keepdims", 1) != 0;
+  std::vector<int64_t> axes;
   if (from_input && c.from_caller(1)) {
-    QUARTET_ASSIGN(const ValueId axes, c.in(1));
-    if (!c.type(axes).elements().is(0)) return reduce_by_caller(c, code, c.attr_int("keepdims", 1) != 0);
-    if (c.attr_int("noop_with_empty_axes", 0) != 0) return c.give(0, c.op(OpCode::identity, {x}));
-    std::vector<int64_t> all;
-    for (size_t d = 0; d < c.type(x).rank(); ++d) all.push_back(static_cast<int64_t>(d));
-    return c.give(
-        0, c.op(code, {x}, {{AttrKey::axes, all}, {AttrKey::keepdims, int64_t{c.attr_int("keepdims", 1) != 0}}}));
+    QUARTET_ASSIGN(const ValueId given, c.in(1));
+    if (!c.type(given).elements().is(0)) return reduce_by_caller(c, code, keepdims != 0);
+    axes = without_axes(c, c.type(x).rank());
+  } else {
+    QUARTET_ASSIGN(axes, axes_of(c, c.type(x).rank(), from_input));
   }
-  QUARTET_ASSIGN(const auto axes, axes_of(c, c.type(x).rank(), from_input));
-  if (!axes) return c.give(0, c.op(OpCode::identity, {x}));
-  return c.give(
-      0, c.op(code, {x}, {{AttrKey::axes, *axes}, {AttrKey::keepdims, int64_t{c.attr_int("keepdims", 1) != 0}}}));
+  return c.give(0, c.op(code, {x}, {{AttrKey::axes, std::move(axes)}, {AttrKey::keepdims, keepdims}}));
 }
 
 template <OpCode code>

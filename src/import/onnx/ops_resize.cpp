@@ -57,7 +57,7 @@ Expr coordinates(Emit& e, const Mode& mode, const Axis& a) {
   if (mode.coordinates == "align_corners") return select(several, i * (from - 1) / last, 0);
   if (mode.coordinates == "half_pixel_symmetric") {
     const Expr adjustment = to / (a.scale * from);
-    return from / 2 * (1.0 - adjustment) + half_pixel;
+    return from / 2 * (1.0 - adjustment) + (i + 0.5) / a.scale - 0.5;
   }
   if (mode.coordinates == "tf_crop_and_resize") {
     const Expr spread = a.start * (from - 1) + i * (a.end - a.start) * (from - 1) / last;
