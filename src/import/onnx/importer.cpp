@@ -22,7 +22,8 @@ std::string shown(std::string_view name) { return "'" + std::string(name.substr(
 
 const OpRow* find_row(std::string_view op, int64_t version) {
   for (const auto rows : {math_ops(), activation_ops(), matmul_ops(), reduce_ops(), shape_ops(), slice_ops(),
-                          constant_ops(), conv_ops(), pool_ops()})
+                          constant_ops(), conv_ops(), pool_ops(), norm_ops(), resize_ops(), trig_ops(), quantize_ops(),
+                          index_ops(), block_ops(), einsum_ops(), loss_ops(), sort_ops(), window_ops()})
     for (const OpRow& row : rows)
       if (row.op == op && version >= row.since && version < row.until) return &row;
   return nullptr;
@@ -107,6 +108,7 @@ class Importer {
     auto id = builder_.input(std::string(input.name), std::move(type));
     if (!id.ok()) return id.status().with_prefix("input " + shown(input.name) + ": ");
     value.id = *id;
+    value.is_input = true;
     return define(input.name, std::move(value));
   }
 
@@ -139,6 +141,7 @@ class Importer {
     if (std::any_of(inputs.begin(), inputs.end(), [](const Value* v) { return v && v->failed; }))
       return fail_outputs(node);
     NodeContext context(node, version_, builder_, std::move(inputs), std::string(node.name));
+    declare_results(context);
     if (auto known = fold_known(context)) {
       context.give_ints(0, *std::move(known));
     } else if (const Status status = row->import(context); !status.ok()) {
@@ -155,6 +158,33 @@ class Importer {
     for (size_t i = 0; i < node.outputs.size(); ++i)
       if (!node.outputs[i].empty() && given(i)) QUARTET_TRY(define(node.outputs[i], std::move(context.outputs()[i])));
     return {};
+  }
+
+  // What the model says of the shapes of results that are its outputs, as far as it is known from the inputs.
+  void declare_results(NodeContext& context) {
+    for (size_t i = 0; i < context.node().outputs.size(); ++i)
+      for (const ValueInfo& output : model_.graph->outputs) {
+        if (output.name != context.node().outputs[i] || output.name.empty()) continue;
+        if (auto shape = declared_shape(output)) context.declare(i, *std::move(shape));
+      }
+  }
+
+  std::optional<graph::Shape> declared_shape(const ValueInfo& value) const {
+    if (!value.shape) return std::nullopt;
+    graph::Shape shape;
+    for (const Dim& dim : *value.shape) {
+      if (dim.value && *dim.value >= 0) {
+        shape.emplace_back(*dim.value);
+        continue;
+      }
+      const auto symbols = builder_.symbols();
+      const auto found = std::find_if(symbols.begin(), symbols.end(), [&](const graph::DimSymbol& s) {
+        return !dim.parameter.empty() && s.name == symbol_name(dim.parameter);
+      });
+      if (found == symbols.end()) return std::nullopt;
+      shape.push_back(IntExpr::symbol(static_cast<Symbol>(found - symbols.begin())));
+    }
+    return shape;
   }
 
   // Whether a name is an operand or output anywhere.

@@ -1,12 +1,16 @@
 #include "import/onnx/node.h"
 
+#include <algorithm>
+
 #include "graph/constant.h"
+#include "graph/evaluate.h"
 
 namespace quartet::import::onnx {
 
 namespace {
 
 constexpr size_t kMaxKnown = 256;
+constexpr size_t kMaxEvaluatedBytes = 4096;
 
 std::optional<KnownInts> ints_of(const graph::Constant& constant) {
   const graph::TensorType& type = constant.type;
@@ -105,6 +109,23 @@ const graph::Constant* NodeContext::constant(size_t i) const {
   return value.id == graph::kNoValue ? nullptr : builder_.constant_of(value.id);
 }
 
+std::optional<std::vector<double>> NodeContext::floats(size_t i) const {
+  const graph::Constant* known = constant(i);
+  if (!known || !is_float(known->type.dtype)) return std::nullopt;
+  std::vector<double> values;
+  for (size_t e = 0; e < known->bytes / size_of(known->type.dtype); ++e)
+    values.push_back(graph::element_as_double(*known, e));
+  return values;
+}
+
+Result<graph::Shape> NodeContext::declared_shape(size_t output, size_t i, const char* what) const {
+  QUARTET_TRY(want(i));
+  const auto found = declared_.find(output);
+  if (from_caller(i) && found != declared_.end()) return found->second;
+  return make_error(Code::unsupported, "%s (input %zu) is not known when the model is imported%s", what, i,
+                    from_caller(i) ? ", and the model does not declare the result's shape" : "");
+}
+
 const Attribute* NodeContext::attr(std::string_view name) const {
   for (const Attribute& attribute : node_.attributes)
     if (attribute.name == name) return &attribute;
@@ -140,7 +161,19 @@ Result<int64_t> NodeContext::axis(int64_t value, size_t rank) const {
 }
 
 Result<ValueId> NodeContext::op(OpCode code, std::vector<ValueId> operands, Attrs attrs) {
-  return builder_.one(code, std::move(operands), std::move(attrs), label_);
+  const bool constants = std::all_of(operands.begin(), operands.end(), [this](ValueId id) {
+    const graph::Constant* known = id == graph::kNoValue ? nullptr : builder_.constant_of(id);
+    return known && known->bytes <= kMaxEvaluatedBytes;
+  });
+  std::vector<const graph::Constant*> known;
+  QUARTET_ASSIGN(const ValueId id, builder_.one(code, operands, std::move(attrs), label_));
+  if (!constants) return id;
+  for (const ValueId operand : operands) known.push_back(builder_.constant_of(operand));
+  const graph::Op* made = builder_.definition(id);
+  if (!made || code == OpCode::constant) return id;
+  const graph::TensorType type = builder_.type(id);
+  auto evaluated = graph::evaluate(*made, known, {&type, 1}, kMaxEvaluatedBytes);
+  return evaluated ? builder_.constant(std::move(evaluated->front())) : Result<ValueId>(id);
 }
 
 Result<ValueId> NodeContext::with_scalar(OpCode code, ValueId a, double value) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -30,7 +31,8 @@ struct Value {
   ValueId id = graph::kNoValue;
   std::optional<KnownInts> ints;
   std::optional<graph::Constant> constant;
-  bool failed = false;  // it comes from a node that is not supported
+  bool failed = false;    // it comes from a node that is not supported
+  bool is_input = false;  // an input of the model
 };
 
 class NodeContext {
@@ -60,6 +62,15 @@ class NodeContext {
   // The same for plain numbers.
   Result<std::vector<int64_t>> numbers(size_t i, const char* what) const;
   const graph::Constant* constant(size_t i) const;
+  // The elements of a constant of floating type.
+  std::optional<std::vector<double>> floats(size_t i) const;
+  // What the model declares of a result's shape, if every dim is a number or a symbol of the inputs.
+  void declare(size_t output, graph::Shape shape) { declared_[output] = std::move(shape); }
+  // The same, where operand `i`, which decides the shape, is given by the caller: the model's declaration is then what
+  // the caller must keep to. Unsupported for any other operand that is not known, and without a declaration.
+  Result<graph::Shape> declared_shape(size_t output, size_t i, const char* what) const;
+  // Whether an operand is an input of the model whose content only the run knows.
+  bool from_caller(size_t i) const { return has(i) && inputs_[i]->is_input; }
   const graph::TensorType& type(ValueId id) const { return builder_.type(id); }
   graph::Dims dims() const { return builder_.dims(); }
   // Simplified under the symbols' ranges.
@@ -74,7 +85,8 @@ class NodeContext {
   // An axis in [-rank, rank) as one in [0, rank).
   Result<int64_t> axis(int64_t value, size_t rank) const;
 
-  // Emitting. One result; `name` of the op is the node's.
+  // Emitting. One result; `name` of the op is the node's. What small constants alone decide becomes a constant at once,
+  // so that later nodes may ask for it.
   Result<ValueId> op(OpCode code, std::vector<ValueId> operands, Attrs attrs = {});
   Result<ValueId> scalar(DType dtype, double value) { return builder_.scalar(dtype, value); }
   // The op with the scalar as second operand, cast to the first one's type.
@@ -94,6 +106,7 @@ class NodeContext {
   std::vector<Value*> inputs_;
   std::string label_;
   std::vector<Value> outputs_;
+  std::map<size_t, graph::Shape> declared_;
 };
 
 // Makes a value a tensor of the graph.
@@ -116,6 +129,16 @@ std::span<const OpRow> slice_ops();
 std::span<const OpRow> constant_ops();
 std::span<const OpRow> conv_ops();
 std::span<const OpRow> pool_ops();
+std::span<const OpRow> norm_ops();
+std::span<const OpRow> resize_ops();
+std::span<const OpRow> trig_ops();
+std::span<const OpRow> quantize_ops();
+std::span<const OpRow> index_ops();
+std::span<const OpRow> block_ops();
+std::span<const OpRow> einsum_ops();
+std::span<const OpRow> loss_ops();
+std::span<const OpRow> sort_ops();
+std::span<const OpRow> window_ops();
 
 // Shape arithmetic: the result of a node whose operands are known integers, if it is one that keeps them known.
 std::optional<KnownInts> fold_known(NodeContext& context);

@@ -1,7 +1,7 @@
 // Activation functions and softmax. Composites are written as their definitions say, each step rounding to the type.
 #include <cmath>
 
-#include "import/onnx/node.h"
+#include "import/onnx/expr.h"
 
 namespace quartet::import::onnx {
 
@@ -84,16 +84,55 @@ Status hard_swish(NodeContext& c) {
   return c.give(0, c.op(OpCode::mul, {x, gate}));
 }
 
-// log(1 + e^x) as max(x, 0) + log(1 + e^-|x|), which does not overflow
+// log(1 + e^x) as max(x, 0) + log(1 + e^-|x|), which does not overflow. log(1 + u) is log w * u / (w - 1) with w = 1 +
+// u, whose rounding error stands in both places and cancels.
+Expr softplus_of(const Expr& x) {
+  const Expr u = unary(OpCode::exp, -unary(OpCode::abs, x));
+  const Expr w = u + 1;
+  const Expr rest = select(equal(w, 1), u, unary(OpCode::log, w) * (u / (w - 1)));
+  return max(x, 0) + rest;
+}
+
 Status softplus(NodeContext& c) {
-  QUARTET_ASSIGN(const ValueId x, c.in(0));
-  QUARTET_ASSIGN(const ValueId magnitude, c.op(OpCode::abs, {x}));
-  QUARTET_ASSIGN(const ValueId negated, c.op(OpCode::neg, {magnitude}));
-  QUARTET_ASSIGN(const ValueId power, c.op(OpCode::exp, {negated}));
-  QUARTET_ASSIGN(const ValueId sum, c.with_scalar(OpCode::add, power, 1));
-  QUARTET_ASSIGN(const ValueId rest, c.op(OpCode::log, {sum}));
-  QUARTET_ASSIGN(const ValueId positive, c.op(OpCode::relu, {x}));
-  return c.give(0, c.op(OpCode::add, {positive, rest}));
+  Emit e(c);
+  return e.give(0, softplus_of(e.in(0)));
+}
+
+// x * tanh(softplus(x))
+Status mish(NodeContext& c) {
+  Emit e(c);
+  const Expr x = e.in(0);
+  return e.give(0, x * unary(OpCode::tanh, softplus_of(x)));
+}
+
+// x + bias below -lambd, x - bias above lambd, else 0; integers through f32.
+Status shrink(NodeContext& c) {
+  Emit e(c);
+  const Expr given = e.in(0);
+  const Expr x = is_float(given.dtype()) ? given : given.cast(DType::f32);
+  const double lambd = c.attr_float("lambd", 0.5f), bias = c.attr_float("bias", 0);
+  const Expr above = select(less(lambd, x), x - bias, 0);
+  return e.give(0, select(less(x, -lambd), x + bias, above).cast(given.dtype()));
+}
+
+// 1 at the first maximum along the axis, else 0.
+Expr hardmax_of(Emit& e, const Expr& x, size_t axis) {
+  const Expr best =
+      e.op(OpCode::argmax, {x}, {{AttrKey::axis, static_cast<int64_t>(axis)}, {AttrKey::keepdims, int64_t{1}}});
+  return equal(e.iota({x.dim(axis)}, 0, DType::i64).along(axis, x.rank()), best).cast(x.dtype());
+}
+
+// Before version 13 the axes from `axis` on count as one.
+Status hardmax(NodeContext& c) {
+  Emit e(c);
+  const Expr x = e.in(0);
+  QUARTET_TRY(e.status());
+  const bool flat = c.version() < 13;
+  QUARTET_ASSIGN(const int64_t axis, c.axis(c.attr_int("axis", flat ? 1 : -1), x.rank()));
+  if (!flat) return e.give(0, hardmax_of(e, x, static_cast<size_t>(axis)));
+  IntExpr outer = 1, inner = 1;
+  for (size_t d = 0; d < x.rank(); ++d) (d < static_cast<size_t>(axis) ? outer : inner) *= x.dim(d);
+  return e.give(0, hardmax_of(e, x.reshape({outer, inner}), 1).reshape(x.shape()));
 }
 
 Status softsign(NodeContext& c) {
@@ -180,13 +219,16 @@ constexpr OpRow kRows[] = {
     {"Elu", 6, INT64_MAX, elu},
     {"Gelu", 20, INT64_MAX, gelu},
     {"HardSigmoid", 6, INT64_MAX, hard_sigmoid},
+    {"Hardmax", 1, INT64_MAX, hardmax},
     {"HardSwish", 14, INT64_MAX, hard_swish},
     {"LeakyRelu", 6, INT64_MAX, leaky_relu},
     {"LogSoftmax", 1, 13, flat_softmax<OpCode::log_softmax>},
     {"LogSoftmax", 13, INT64_MAX, softmax<OpCode::log_softmax>},
+    {"Mish", 18, INT64_MAX, mish},
     {"PRelu", 7, INT64_MAX, prelu},
     {"Relu", 1, INT64_MAX, unary<OpCode::relu>},
     {"Selu", 6, INT64_MAX, selu},
+    {"Shrink", 9, INT64_MAX, shrink},
     {"Sigmoid", 1, INT64_MAX, unary<OpCode::sigmoid>},
     {"Softmax", 1, 13, flat_softmax<OpCode::softmax>},
     {"Softmax", 13, INT64_MAX, softmax<OpCode::softmax>},

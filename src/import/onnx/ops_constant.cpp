@@ -42,7 +42,13 @@ Status constant(NodeContext& c) {
 
 // A tensor of one number.
 Status constant_of_shape(NodeContext& c) {
-  QUARTET_ASSIGN(const KnownInts shape, c.ints(0, "the shape"));
+  graph::Shape shape;
+  if (c.from_caller(0)) {
+    QUARTET_ASSIGN(shape, c.declared_shape(0, 0, "the shape"));
+  } else {
+    QUARTET_ASSIGN(const KnownInts known, c.ints(0, "the shape"));
+    shape = known.values;
+  }
   Result<graph::Constant> value = numbers<double>(DType::f32, {0.0}, false);
   if (const Attribute* given = c.attr("value"); given && given->tensor) {
     ExternalFiles none;
@@ -52,7 +58,7 @@ Status constant_of_shape(NodeContext& c) {
   if (value->bytes != size_of(value->type.dtype)) return Status(Code::invalid_argument, "value has not one element");
   QUARTET_ASSIGN(const ValueId element, c.builder().constant(value.take()));
   QUARTET_ASSIGN(const ValueId scalar, c.reshape(element, {}));
-  return c.give(0, c.op(OpCode::expand, {scalar}, {{AttrKey::shape, shape.values}}));
+  return c.give(0, c.op(OpCode::expand, {scalar}, {{AttrKey::shape, shape}}));
 }
 
 double number_of(const graph::Constant& constant) {
@@ -70,6 +76,11 @@ Status range(NodeContext& c) {
     const double steps = std::ceil((number_of(*to) - number_of(*from)) / number_of(*by));
     if (!(steps <= 1e12)) return Status(Code::invalid_argument, "the range has no end");
     count = static_cast<int64_t>(std::max(steps, 0.0));
+  } else if (c.from_caller(0) || c.from_caller(1) || c.from_caller(2)) {
+    const size_t unknown = c.from_caller(1) ? 1 : c.from_caller(0) ? 0 : 2;
+    QUARTET_ASSIGN(const graph::Shape declared, c.declared_shape(0, unknown, "the length"));
+    if (declared.size() != 1) return Status(Code::invalid_argument, "the declared result has another rank");
+    count = declared[0];
   } else {
     QUARTET_ASSIGN(const KnownInts first, c.ints(0, "the start"));
     QUARTET_ASSIGN(const KnownInts limit, c.ints(1, "the limit"));

@@ -1,5 +1,7 @@
 // Arithmetic, comparisons and logic, element by element.
-#include "import/onnx/node.h"
+#include <limits>
+
+#include "import/onnx/expr.h"
 #include "import/onnx/tensors.h"
 
 namespace quartet::import::onnx {
@@ -68,6 +70,17 @@ Status bit_shift(NodeContext& c) {
   return c.give(0, c.op(direction == "LEFT" ? OpCode::shift_left : OpCode::shift_right, {a, b}));
 }
 
+Status is_inf(NodeContext& c) {
+  Emit e(c);
+  const Expr x = e.in(0);
+  const double infinity = std::numeric_limits<double>::infinity();
+  const Expr up = equal(x, infinity), down = equal(x, -infinity);
+  const bool positive = c.attr_int("detect_positive", 1) != 0, negative = c.attr_int("detect_negative", 1) != 0;
+  if (positive && negative) return e.give(0, either(up, down));
+  if (positive) return e.give(0, up);
+  return e.give(0, negative ? down : both(up, down));
+}
+
 Status where(NodeContext& c) {
   QUARTET_ASSIGN(const ValueId condition, c.in(0));
   QUARTET_ASSIGN(const ValueId yes, c.in(1));
@@ -109,6 +122,7 @@ constexpr OpRow kRows[] = {
     {"Floor", 1, INT64_MAX, unary<OpCode::floor>},
     {"Greater", 7, INT64_MAX, binary<OpCode::greater>},
     {"GreaterOrEqual", 12, INT64_MAX, binary<OpCode::greater_equal>},
+    {"IsInf", 10, INT64_MAX, is_inf},
     {"IsNaN", 9, INT64_MAX, unary<OpCode::is_nan>},
     {"Less", 7, INT64_MAX, binary<OpCode::less>},
     {"LessOrEqual", 12, INT64_MAX, binary<OpCode::less_equal>},

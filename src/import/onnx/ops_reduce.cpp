@@ -1,24 +1,28 @@
 // Reductions over axes.
 #include <algorithm>
 
-#include "import/onnx/node.h"
+#include "import/onnx/expr.h"
 
 namespace quartet::import::onnx {
 
 namespace {
 
-// The axes to reduce, ascending; nothing when the operand is to pass unchanged.
-Result<std::optional<std::vector<int64_t>>> axes_of(NodeContext& c, size_t rank, bool from_input) {
+// No axes are all axes, or none at all: then what an op does before and after reducing is done to each element.
+std::vector<int64_t> without_axes(NodeContext& c, size_t rank) {
+  std::vector<int64_t> axes;
+  if (c.attr_int("noop_with_empty_axes", 0) != 0) return axes;
+  for (size_t d = 0; d < rank; ++d) axes.push_back(static_cast<int64_t>(d));
+  return axes;
+}
+
+// The axes to reduce, ascending.
+Result<std::vector<int64_t>> axes_of(NodeContext& c, size_t rank, bool from_input) {
   std::optional<std::vector<int64_t>> given = c.attr_ints("axes");
   if (from_input && c.has(1)) {
     QUARTET_ASSIGN(given, c.numbers(1, "axes"));
   }
+  if (!given || given->empty()) return without_axes(c, rank);
   std::vector<int64_t> axes;
-  if (!given || given->empty()) {
-    if (c.attr_int("noop_with_empty_axes", 0) != 0) return std::optional<std::vector<int64_t>>();
-    for (size_t d = 0; d < rank; ++d) axes.push_back(static_cast<int64_t>(d));
-    return std::optional(axes);
-  }
   for (const int64_t value : *given) {
     QUARTET_ASSIGN(const int64_t axis, c.axis(value, rank));
     axes.push_back(axis);
@@ -26,16 +30,69 @@ Result<std::optional<std::vector<int64_t>>> axes_of(NodeContext& c, size_t rank,
   std::sort(axes.begin(), axes.end());
   if (std::adjacent_find(axes.begin(), axes.end()) != axes.end())
     return Status(Code::invalid_argument, "an axis is given twice");
-  return std::optional(axes);
+  return axes;
+}
+
+// Every choice of `count` of the axes whose reduction has the declared shape, the first of equal meaning.
+std::vector<std::vector<int64_t>> fitting_axes(NodeContext& c, const graph::Shape& shape, const graph::Shape& result,
+                                               size_t count, bool keepdims) {
+  std::vector<std::vector<int64_t>> choices;
+  for (size_t bits = 0; bits < size_t{1} << shape.size(); ++bits) {
+    std::vector<int64_t> axes;
+    graph::Shape reduced;
+    for (size_t d = 0; d < shape.size(); ++d) {
+      const bool chosen = (bits >> d & 1) != 0;
+      if (chosen) axes.push_back(static_cast<int64_t>(d));
+      if (!chosen || keepdims) reduced.push_back(chosen ? IntExpr(1) : shape[d]);
+    }
+    if (axes.size() != count || reduced.size() != result.size()) continue;
+    bool fits = true;
+    for (size_t d = 0; d < reduced.size(); ++d) fits = fits && c.dims().same(reduced[d], result[d]);
+    if (fits) choices.push_back(std::move(axes));
+    if (fits && keepdims) break;  // others differ in axes of extent 1 alone
+  }
+  return choices;
+}
+
+// Axes that the caller gives: those that fit the declared result; of several, the one that the operand names.
+Status reduce_by_caller(NodeContext& c, OpCode code, bool keepdims) {
+  Emit e(c);
+  const Expr x = e.in(0);
+  QUARTET_TRY(e.status());
+  QUARTET_ASSIGN(const graph::Shape result, c.declared_shape(0, 1, "axes"));
+  const Expr given = from_front(e.in(1).cast(DType::i64), e.number(DType::i64, static_cast<int64_t>(x.rank())));
+  const auto count = given.rank() == 1 ? given.dim(0).constant() : std::nullopt;
+  if (!count || x.rank() > 8) return Status(Code::unsupported, "axes whose number is not known");
+  const auto choices = fitting_axes(c, x.shape(), result, static_cast<size_t>(*count), keepdims);
+  if (choices.empty()) return Status(Code::invalid_argument, "no axes give the declared shape");
+  Expr y;
+  for (const std::vector<int64_t>& axes : choices) {
+    const Expr reduced = x.reduce(code, axes, keepdims);
+    if (!y.ok()) {
+      y = reduced;
+      continue;
+    }
+    Expr named = e.number(DType::boolean, 1.0);
+    for (const int64_t axis : axes)
+      named = both(named, equal(given, static_cast<double>(axis)).reduce(OpCode::reduce_any, {0}, false));
+    y = select(named, reduced, y);
+  }
+  return e.give(0, y);
 }
 
 template <OpCode code, bool from_input>
 Status reduce(NodeContext& c) {
   QUARTET_ASSIGN(const ValueId x, c.in(0));
-  QUARTET_ASSIGN(const auto axes, axes_of(c, c.type(x).rank(), from_input));
-  if (!axes) return c.give(0, c.op(OpCode::identity, {x}));
-  return c.give(
-      0, c.op(code, {x}, {{AttrKey::axes, *axes}, {AttrKey::keepdims, int64_t{c.attr_int("keepdims", 1) != 0}}}));
+  const int64_t keepdims = c.attr_int("keepdims", 1) != 0;
+  std::vector<int64_t> axes;
+  if (from_input && c.from_caller(1)) {
+    QUARTET_ASSIGN(const ValueId given, c.in(1));
+    if (!c.type(given).elements().is(0)) return reduce_by_caller(c, code, keepdims != 0);
+    axes = without_axes(c, c.type(x).rank());
+  } else {
+    QUARTET_ASSIGN(axes, axes_of(c, c.type(x).rank(), from_input));
+  }
+  return c.give(0, c.op(code, {x}, {{AttrKey::axes, std::move(axes)}, {AttrKey::keepdims, keepdims}}));
 }
 
 template <OpCode code>

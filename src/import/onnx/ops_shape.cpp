@@ -11,6 +11,10 @@ namespace {
 // 0 copies the operand's dim (unless allowzero), -1 takes what is left.
 Status reshape(NodeContext& c) {
   QUARTET_ASSIGN(const ValueId x, c.in(0));
+  if (c.from_caller(1)) {
+    QUARTET_ASSIGN(graph::Shape declared, c.declared_shape(0, 1, "the shape"));
+    return c.give(0, c.reshape(x, std::move(declared)));
+  }
   QUARTET_ASSIGN(const KnownInts wanted, c.ints(1, "the shape"));
   const graph::Shape from = c.type(x).shape;
   const bool zero_copies = c.attr_int("allowzero", 0) == 0;
@@ -69,6 +73,10 @@ Result<std::optional<std::vector<int64_t>>> axes_of(NodeContext& c, size_t rank)
 
 Status squeeze(NodeContext& c) {
   QUARTET_ASSIGN(const ValueId x, c.in(0));
+  if (c.version() >= 13 && c.from_caller(1)) {
+    QUARTET_ASSIGN(graph::Shape declared, c.declared_shape(0, 1, "axes"));
+    return c.give(0, c.reshape(x, std::move(declared)));
+  }
   const graph::Shape from = c.type(x).shape;
   QUARTET_ASSIGN(const auto axes, axes_of(c, from.size()));
   graph::Shape shape;
@@ -84,6 +92,10 @@ Status squeeze(NodeContext& c) {
 
 Status unsqueeze(NodeContext& c) {
   QUARTET_ASSIGN(const ValueId x, c.in(0));
+  if (c.version() >= 13 && c.from_caller(1)) {
+    QUARTET_ASSIGN(graph::Shape declared, c.declared_shape(0, 1, "axes"));
+    return c.give(0, c.reshape(x, std::move(declared)));
+  }
   graph::Shape shape = c.type(x).shape;
   size_t count = c.attr_ints("axes") ? c.attr_ints("axes")->size() : 0;
   if (c.version() >= 13) {
@@ -108,6 +120,10 @@ Status transpose(NodeContext& c) {
 
 Status expand(NodeContext& c) {
   QUARTET_ASSIGN(const ValueId x, c.in(0));
+  if (c.from_caller(1)) {
+    QUARTET_ASSIGN(graph::Shape declared, c.declared_shape(0, 1, "the shape"));
+    return c.give(0, c.op(OpCode::expand, {x}, {{AttrKey::shape, std::move(declared)}}));
+  }
   QUARTET_ASSIGN(const KnownInts wanted, c.ints(1, "the shape"));
   QUARTET_ASSIGN(const graph::Shape shape, graph::broadcast(c.type(x).shape, wanted.values, c.builder().dims()));
   return c.give(0, c.op(OpCode::expand, {x}, {{AttrKey::shape, shape}}));
@@ -116,8 +132,15 @@ Status expand(NodeContext& c) {
 // Each axis [d] becomes [1, d], is broadcast to [repeat, d] and merged again.
 Status tile(NodeContext& c) {
   QUARTET_ASSIGN(const ValueId x, c.in(0));
-  QUARTET_ASSIGN(const KnownInts repeats, c.ints(1, "the repeats"));
   const graph::Shape from = c.type(x).shape;
+  KnownInts repeats;
+  if (c.from_caller(1)) {
+    QUARTET_ASSIGN(const graph::Shape declared, c.declared_shape(0, 1, "the repeats"));
+    for (size_t d = 0; d < std::min(from.size(), declared.size()); ++d)
+      repeats.values.push_back(from[d].is(0) ? IntExpr(1) : c.simple(floor_div(declared[d], from[d])));
+  } else {
+    QUARTET_ASSIGN(repeats, c.ints(1, "the repeats"));
+  }
   if (repeats.values.size() != from.size())
     return make_error(Code::invalid_argument, "%zu repeats for rank %zu", repeats.values.size(), from.size());
   graph::Shape split, wide, merged;
@@ -177,7 +200,8 @@ Status dropout(NodeContext& c) {
   QUARTET_TRY(identity(c));
   if (c.output_count() < 2) return {};
   QUARTET_ASSIGN(const ValueId x, c.in(0));
-  QUARTET_ASSIGN(const ValueId kept, c.scalar(DType::boolean, 1.0));
+  const DType mask = c.version() < 10 ? c.type(x).dtype : DType::boolean;
+  QUARTET_ASSIGN(const ValueId kept, c.scalar(mask, 1.0));
   return c.give(1, c.op(OpCode::expand, {kept}, {{AttrKey::shape, c.type(x).shape}}));
 }
 

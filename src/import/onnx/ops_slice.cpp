@@ -1,7 +1,7 @@
 // Cutting tensors apart and padding them.
 #include <algorithm>
 
-#include "import/onnx/node.h"
+#include "import/onnx/expr.h"
 
 namespace quartet::import::onnx {
 
@@ -60,9 +60,41 @@ Result<IntExpr> position(const NodeContext& c, const IntExpr& given, const IntEx
   return c.simple(max(low, min(at, high)));
 }
 
+// Starts, axes or steps that the caller gives: the elements along each axis by gathering.
+Status slice_by_caller(NodeContext& c, const graph::Shape& result) {
+  Emit e(c);
+  Expr y = e.in(0);
+  const Expr starts = e.in(1).cast(DType::i64);
+  QUARTET_TRY(e.status());
+  const size_t rank = y.rank();
+  const auto count = starts.dim(0).constant();
+  if (result.size() != rank || starts.rank() != 1 || !count)
+    return Status(Code::invalid_argument, "the starts or the declared result do not fit the operand");
+  const Expr extents = e.number(DType::i64, static_cast<int64_t>(rank));
+  for (size_t d = 0; d < rank; ++d) {
+    const Expr dim = e.dim(y.dim(d), DType::i64);
+    Expr start = e.number(DType::i64, int64_t{0}), step = e.number(DType::i64, int64_t{1});
+    for (int64_t j = 0; j < *count; ++j) {
+      const Expr axis = c.has(3) ? from_front(e.in(3).cast(DType::i64).element(j), extents) : e.number(DType::i64, j);
+      const Expr mine = equal(axis, static_cast<double>(d));
+      start = select(mine, from_front(starts.element(j), dim), start);
+      if (c.has(4)) step = select(mine, e.in(4).cast(DType::i64).element(j), step);
+    }
+    const Expr high = select(less(step, 0), dim - 1, dim);
+    const Expr first = max(min(start, high), 0);
+    y = y.gather(e.iota({result[d]}, 0, DType::i64) * step + first, d);
+  }
+  return e.give(0, y);
+}
+
 Status slice(NodeContext& c) {
   QUARTET_ASSIGN(const ValueId x, c.in(0));
   const graph::Shape shape = c.type(x).shape;
+  for (const size_t i : {size_t{1}, size_t{2}, size_t{3}, size_t{4}}) {
+    if (c.version() < 10 || !c.from_caller(i)) continue;
+    QUARTET_ASSIGN(const graph::Shape result, c.declared_shape(0, i, "what is cut"));
+    return slice_by_caller(c, result);
+  }
   QUARTET_ASSIGN(const Cut cut, cut_of(c, shape.size()));
   graph::Shape starts(shape.size(), IntExpr(0)), limits = shape;
   std::vector<int64_t> steps(shape.size(), 1);
@@ -82,13 +114,20 @@ Status slice(NodeContext& c) {
 }
 
 // The sizes of the parts, from an attribute, an input, or equal ones.
-Result<std::vector<IntExpr>> parts_of(NodeContext& c, const IntExpr& dim) {
+Result<std::vector<IntExpr>> parts_of(NodeContext& c, const IntExpr& dim, size_t along) {
   std::vector<IntExpr> parts;
   if (const auto given = c.attr_ints("split"); given && c.version() < 13) {
     parts.assign(given->begin(), given->end());
   } else if (c.version() >= 13 && c.has(1)) {
-    QUARTET_ASSIGN(const KnownInts known, c.ints(1, "the split"));
-    parts = known.values;
+    if (const auto known = c.known_ints(1)) {
+      parts = known->values;
+    } else {
+      for (size_t i = 0; i < c.output_count(); ++i) {
+        QUARTET_ASSIGN(const graph::Shape result, c.declared_shape(i, 1, "the split"));
+        if (along >= result.size()) return Status(Code::invalid_argument, "the declared result has another rank");
+        parts.push_back(result[along]);
+      }
+    }
   } else {
     const auto count = static_cast<int64_t>(c.output_count());
     const IntExpr chunk = c.version() >= 18 ? ceil_div(dim, IntExpr(count)) : floor_div(dim, IntExpr(count));
@@ -105,7 +144,7 @@ Status split(NodeContext& c) {
   const graph::Shape shape = c.type(x).shape;
   QUARTET_ASSIGN(const int64_t axis, c.axis(c.attr_int("axis", 0), shape.size()));
   const auto along = static_cast<size_t>(axis);
-  QUARTET_ASSIGN(const std::vector<IntExpr> parts, parts_of(c, shape[along]));
+  QUARTET_ASSIGN(const std::vector<IntExpr> parts, parts_of(c, shape[along], along));
   graph::Shape starts(shape.size(), IntExpr(0)), limits = shape;
   IntExpr at = 0;
   for (size_t i = 0; i < parts.size(); ++i) {
@@ -118,60 +157,114 @@ Status split(NodeContext& c) {
   return {};
 }
 
-// All lows, then all highs; for every axis, or for those of the axes input (from version 18).
-Result<std::vector<IntExpr>> pads_of(NodeContext& c, size_t rank) {
-  std::vector<IntExpr> given;
-  if (c.version() < 11) {
-    for (const int64_t v : c.attr_ints("pads").value_or(std::vector<int64_t>())) given.emplace_back(v);
-  } else {
-    QUARTET_ASSIGN(const KnownInts known, c.ints(1, "the pads"));
-    given = known.values;
-  }
+// How one axis is padded. The amounts before and after are dims where they are known; else `before` is a value.
+struct Padding {
+  IntExpr low = 0, high = 0;
+  Expr before;
+};
+
+// The axes the pads are for: all, or those of the axes input (from version 18).
+Result<std::vector<int64_t>> padded_axes(NodeContext& c, size_t rank) {
   std::vector<int64_t> axes;
   for (size_t d = 0; d < rank; ++d) axes.push_back(static_cast<int64_t>(d));
-  if (c.has(3)) {
-    QUARTET_ASSIGN(axes, c.numbers(3, "the axes"));
+  if (!c.has(3)) return axes;
+  QUARTET_ASSIGN(axes, c.numbers(3, "the axes"));
+  for (int64_t& each : axes) {
+    QUARTET_ASSIGN(each, c.axis(each, rank));
   }
-  if (given.size() != 2 * axes.size())
-    return make_error(Code::invalid_argument, "%zu pads for %zu axes", given.size(), axes.size());
-  std::vector<IntExpr> pads(2 * rank, IntExpr(0));
+  return axes;
+}
+
+// By axis; from all lows, then all highs.
+Result<std::vector<Padding>> paddings(NodeContext& c, Emit& e, const Expr& x) {
+  std::vector<Padding> pads(x.rank());
+  QUARTET_ASSIGN(const std::vector<int64_t> axes, padded_axes(c, x.rank()));
+  std::optional<std::vector<IntExpr>> given;
+  if (c.version() < 11) {
+    given.emplace();
+    for (const int64_t v : c.attr_ints("pads").value_or(std::vector<int64_t>())) given->emplace_back(v);
+  } else if (const auto known = c.known_ints(1)) {
+    given = known->values;
+  }
+  if (given) {
+    if (given->size() != 2 * axes.size())
+      return make_error(Code::invalid_argument, "%zu pads for %zu axes", given->size(), axes.size());
+    for (size_t i = 0; i < axes.size(); ++i) {
+      Padding& pad = pads[static_cast<size_t>(axes[i])];
+      pad.low = (*given)[i];
+      pad.high = (*given)[axes.size() + i];
+    }
+    return pads;
+  }
+  QUARTET_ASSIGN(const graph::Shape result, c.declared_shape(0, 1, "the pads"));
+  if (result.size() != x.rank()) return Status(Code::invalid_argument, "the declared result has another rank");
   for (size_t i = 0; i < axes.size(); ++i) {
-    QUARTET_ASSIGN(const int64_t axis, c.axis(axes[i], rank));
-    pads[static_cast<size_t>(axis)] = given[i];
-    pads[rank + static_cast<size_t>(axis)] = given[axes.size() + i];
+    const auto axis = static_cast<size_t>(axes[i]);
+    pads[axis].before = e.in(1).element(static_cast<int64_t>(i)).cast(DType::i64);
+    pads[axis].high = result[axis] - x.dim(axis);
   }
   return pads;
 }
 
+// What negative pads cut off; the pads are not negative any more.
+Result<Expr> cut(NodeContext& c, Expr x, std::vector<Padding>& pads) {
+  for (size_t d = 0; d < pads.size(); ++d) {
+    Padding& pad = pads[d];
+    if (pad.before.ok()) continue;
+    IntExpr begin = 0, end = x.dim(d);
+    for (IntExpr* amount : {&pad.low, &pad.high}) {
+      if (c.dims().at_least(*amount, IntExpr(0))) continue;
+      if (!c.dims().at_least(IntExpr(0), *amount))
+        return make_error(Code::unsupported, "a pad of %s, which may be negative or not",
+                          c.dims().text(*amount).c_str());
+      (amount == &pad.low ? begin : end) += amount == &pad.low ? -*amount : *amount;
+      *amount = 0;
+    }
+    if (!begin.is(0) || !(end == x.dim(d))) x = x.slice(d, begin, end);
+  }
+  return x;
+}
+
+// The operand's element for each place of the padded axis, i64, and whether the place is inside.
+Result<Expr> source_places(Emit& e, const std::string& mode, const Padding& pad, const IntExpr& dim) {
+  const DType i64 = DType::i64;
+  const Expr low = pad.before.ok() ? pad.before : e.dim(pad.low, i64), n = e.dim(dim, i64);
+  const Expr at = e.iota({dim + pad.low + pad.high}, 0, i64) - low;
+  if (mode == "constant") return at;
+  if (mode == "edge") return max(min(at, n - 1), 0);
+  if (mode == "wrap") return floor_mod(at, max(n, 1));
+  if (mode != "reflect") return make_error(Code::unsupported, "mode = '%s'", mode.c_str());
+  // Up and down again with a period of 2 (n - 1).
+  const Expr last = n - 1;
+  return last - unary(OpCode::abs, floor_mod(at, max(last * 2, 1)) - last);
+}
+
 Status pad(NodeContext& c) {
-  QUARTET_ASSIGN(ValueId x, c.in(0));
+  Emit e(c);
+  Expr x = e.in(0);
+  QUARTET_TRY(e.status());
   const std::string mode = c.attr_text("mode", "constant");
-  if (mode != "constant") return make_error(Code::unsupported, "mode = '%s'", mode.c_str());
-  const graph::Shape shape = c.type(x).shape;
-  QUARTET_ASSIGN(const std::vector<IntExpr> pads, pads_of(c, shape.size()));
-  // Negative pads cut.
-  graph::Shape starts(shape.size(), IntExpr(0)), limits = shape, low(shape.size(), IntExpr(0)), high = low;
-  bool cuts = false;
-  for (size_t d = 0; d < shape.size(); ++d) {
-    const IntExpr &before = pads[d], &after = pads[shape.size() + d];
-    if (!before.is_constant() || !after.is_constant()) return Status(Code::unsupported, "symbolic pads");
-    low[d] = max(before, IntExpr(0));
-    high[d] = max(after, IntExpr(0));
-    starts[d] = max(-before, IntExpr(0));
-    limits[d] = shape[d] + min(after, IntExpr(0));
-    cuts = cuts || *before.constant() < 0 || *after.constant() < 0;
+  QUARTET_ASSIGN(std::vector<Padding> pads, paddings(c, e, x));
+  QUARTET_ASSIGN(x, cut(c, x, pads));
+  const bool given = c.version() >= 11 && c.has(2);
+  const Expr fill = given ? e.in(2).reshape({}) : e.number(x.dtype(), static_cast<double>(c.attr_float("value", 0)));
+  graph::Shape low(x.rank(), IntExpr(0)), high = low;
+  for (size_t d = 0; d < pads.size(); ++d) {
+    const Padding& pad = pads[d];
+    if (mode == "constant" && !pad.before.ok()) {
+      low[d] = pad.low;
+      high[d] = pad.high;
+      continue;
+    }
+    if (!pad.before.ok() && pad.low.is(0) && pad.high.is(0)) continue;
+    const IntExpr dim = x.dim(d);
+    QUARTET_ASSIGN(const Expr places, source_places(e, mode, pad, dim));
+    const Expr inside = both(less_equal(0, places), less(places, e.dim(dim, DType::i64)));
+    x = x.gather(max(places, 0), d);
+    if (mode == "constant") x = select(inside.along(d, x.rank()), x, fill);
   }
-  ValueId fill = graph::kNoValue;
-  if (c.version() >= 11 && c.has(2)) {
-    QUARTET_ASSIGN(const ValueId given, c.in(2));
-    QUARTET_ASSIGN(fill, c.reshape(given, {}));
-  } else {
-    QUARTET_ASSIGN(fill, c.scalar(c.type(x).dtype, c.attr_float("value", 0)));
-  }
-  if (cuts) {
-    QUARTET_ASSIGN(x, c.op(OpCode::slice, {x}, {{AttrKey::starts, starts}, {AttrKey::limits, limits}}));
-  }
-  return c.give(0, c.op(OpCode::pad, {x, fill}, {{AttrKey::low, low}, {AttrKey::high, high}}));
+  if (mode != "constant") return e.give(0, x);
+  return e.give(0, e.op(OpCode::pad, {x, fill}, {{AttrKey::low, low}, {AttrKey::high, high}}));
 }
 
 constexpr OpRow kRows[] = {
