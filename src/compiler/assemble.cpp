@@ -1,236 +1,280 @@
 #include "compiler/assemble.h"
 
-#include <algorithm>
 #include <map>
+#include <optional>
 #include <unordered_map>
-#include <unordered_set>
+
+#include "compiler/stages.h"
+#include "graph/constant.h"
 
 namespace quartet::compiler {
 
 namespace {
 
+using graph::kNoValue;
+using graph::Op;
+using graph::OpCode;
+using graph::ValueId;
 using program::BufferRef;
+using program::Instruction;
+using program::InstructionKind;
 using program::Storage;
+using Kind = grinder::Origin::Kind;
 
-// Bytes that tell whether two kernels are the same code: all but the name.
-Digest kernel_identity(const kernel::Kernel& kernel) {
-  kernel::Kernel nameless = kernel;
-  nameless.name.clear();
-  for (auto& buffer : nameless.buffers) buffer.name.clear();
-  return digest_of(kernel::serialize(nameless));
+IntExpr bytes_of(const graph::TensorType& type) {
+  return type.elements() * IntExpr(static_cast<int64_t>(size_of(type.dtype)));
 }
 
+// Every value that is in memory has one home. Where a value is wanted in a certain place (an output, the result of an
+// if, what an iteration hands on), it is made there if that can be; else it is copied when its block ends. A loop's
+// carried value has two slots, of which the body reads one and writes the other; they change places after an iteration.
 class Assembler {
  public:
-  Assembler(const graph::Graph& graph, const graph::Graph& given, const tile::TileGraph& tiles,
-            const std::vector<welder::Group>& groups, const rammer::Schedule& schedule,
-            std::vector<kernel::LoweredGroup> lowered)
-      : graph_(graph), tiles_(tiles), groups_(groups), schedule_(schedule), lowered_(std::move(lowered)) {
-    for (const graph::Constant& constant : given.constants) given_.insert(constant.digest);
+  Assembler(const grinder::Placed& placed, const graph::Graph& given, const std::vector<Piece>& pieces)
+      : placed_(placed), main_(placed.graph->main()), pieces_(pieces), stages_(result_, given) {
+    home_.resize(main_.values.size());
   }
 
   Result<Assembly> run() {
     describe();
-    place_tensors();
-    for (const int32_t g : schedule_.order) QUARTET_TRY(add_group(g));
-    sort_stages();
-    program::plan_memory(result_.program);
-    for (size_t s = 0; s < program_.stages.size(); ++s)
-      program_.body.push_back({program::InstructionKind::stage, static_cast<int32_t>(s)});
+    std::vector<Target> outputs;
+    for (size_t i = 0; i < main_.body.results.size(); ++i)
+      outputs.push_back({main_.body.results[i], {Storage::output, static_cast<int32_t>(i)}});
+    for (size_t i = 0; i < main_.body.arguments.size(); ++i)
+      home_[static_cast<size_t>(main_.body.arguments[i])] = BufferRef{Storage::input, static_cast<int32_t>(i)};
+    if (placed_.is_straight())
+      QUARTET_TRY(add_whole(outputs));
+    else
+      QUARTET_TRY(add_block(main_.body, placed_.steps, outputs));
+    program::plan_memory(program_);
     QUARTET_TRY(program::verify(program_));
     return std::move(result_);
   }
 
  private:
+  struct Target {
+    ValueId value;
+    BufferRef place;
+  };
+
+  const graph::TensorType& type(ValueId id) const { return main_.values[static_cast<size_t>(id)].type; }
+  const grinder::Origin& origin(ValueId id) const { return placed_.origins[static_cast<size_t>(id)]; }
+
   void describe() {
-    for (const graph::DimSymbol& symbol : tiles_.symbols) program_.dims.push_back({symbol.name, symbol.lower});
-    const graph::Function& main = graph_.main();
-    const auto describe_value = [&](graph::ValueId id, const std::string& name) {
-      const graph::TensorType& type = main.values[static_cast<size_t>(id)].type;
-      return program::TensorInfo{name, type.dtype, type.shape};
+    for (const graph::DimSymbol& symbol : placed_.graph->symbols) program_.dims.push_back({symbol.name, symbol.lower});
+    const auto describe_value = [&](ValueId id, const std::string& name) {
+      return program::TensorInfo{name, type(id).dtype, type(id).shape};
     };
-    for (const graph::ValueId id : main.body.arguments)
-      program_.inputs.push_back(describe_value(id, main.values[static_cast<size_t>(id)].name));
-    for (size_t i = 0; i < main.body.results.size(); ++i)
-      program_.outputs.push_back(describe_value(main.body.results[i], main.output_names[i]));
+    for (const ValueId id : main_.body.arguments)
+      program_.inputs.push_back(describe_value(id, main_.values[static_cast<size_t>(id)].name));
+    for (size_t i = 0; i < main_.body.results.size(); ++i)
+      program_.outputs.push_back(describe_value(main_.body.results[i], main_.output_names[i]));
   }
 
-  BufferRef constant(int32_t number) {
-    const auto [at, added] = constants_.try_emplace(number, static_cast<int32_t>(program_.constants.size()));
-    if (added) {
-      const graph::Constant& source = graph_.constants[static_cast<size_t>(number)];
-      program::ConstantInfo info{source.digest, source.bytes, {}};
-      if (source.bytes <= kInlineBytes)
-        info.inline_data.assign(source.data, source.data + source.bytes);
-      else if (!given_.count(source.digest))
-        result_.carried.push_back(&source);
-      program_.constants.push_back(std::move(info));
-    }
-    return {Storage::constant, at->second};
+  void emit(Instruction instruction) { program_.body.push_back(std::move(instruction)); }
+  void emit_copy(const BufferRef& from, const BufferRef& to, IntExpr bytes) {
+    if (from == to || bytes.is(0)) return;
+    emit({InstructionKind::copy, 0, 0, from, to, std::move(bytes)});
   }
 
-  BufferRef workspace(IntExpr bytes) {
-    program_.workspace.push_back({std::move(bytes), 0, 0, {}});
-    return {Storage::workspace, static_cast<int32_t>(program_.workspace.size() - 1)};
+  BufferRef workspace_for(ValueId id) { return stages_.workspace(bytes_of(type(id))); }
+
+  Result<BufferRef> home(ValueId id) {
+    if (origin(id).kind == Kind::constant)
+      return stages_.constant(placed_.graph->constants[static_cast<size_t>(origin(id).constant)]);
+    if (const auto& known = home_[static_cast<size_t>(id)]) return *known;
+    return make_error(Code::internal, "value %d of the graph has no home", id);
   }
 
-  // Every tensor some kernel touches gets one home; an output that has its home elsewhere is copied at the end.
-  void place_tensors() {
-    home_.resize(tiles_.tensors.size());
-    std::vector<bool> stored(tiles_.tensors.size());
-    for (const welder::Group& group : groups_)
-      for (const tile::TensorId t : group.outputs) stored[static_cast<size_t>(t)] = true;
-    for (size_t t = 0; t < tiles_.tensors.size(); ++t) {
-      const tile::Tensor& tensor = tiles_.tensors[t];
-      std::vector<int32_t> outputs = tensor.outputs;
-      if (tensor.input >= 0) {
-        home_[t] = {Storage::input, tensor.input};
-      } else if (tensor.constant >= 0) {
-        home_[t] = constant(tensor.constant);
-      } else if (!stored[t]) {
-        continue;
-      } else if (!outputs.empty()) {
-        home_[t] = {Storage::output, outputs.front()};
-        outputs.erase(outputs.begin());
-      } else {
-        home_[t] = workspace(tensor.type.elements() * IntExpr(static_cast<int64_t>(size_of(tensor.type.dtype))));
-      }
-      for (const int32_t output : outputs) program_.copies.push_back({*home_[t], output});
-    }
+  // Where a value that is about to be made shall live.
+  BufferRef place_for(ValueId id) {
+    const auto it = wanted_.find(id);
+    const BufferRef place = it != wanted_.end() ? it->second : workspace_for(id);
+    home_[static_cast<size_t>(id)] = place;
+    return place;
   }
 
-  int32_t add_kernel(const kernel::Lowered& lowered) {
-    const kernel::Kernel& kernel = lowered.kernel;
-    const auto to_program = [&](const IntExpr& e) {
-      return e.substitute([&](Symbol s) -> std::optional<IntExpr> {
-        return static_cast<size_t>(s) < lowered.dims.size()
-                   ? std::optional(IntExpr::symbol(lowered.dims[static_cast<size_t>(s)]))
-                   : std::nullopt;
-      });
-    };
-    program::KernelInfo info;
-    info.name = kernel.name;
-    info.arguments = kernel.argument_count();
-    for (const Symbol s : lowered.dims) info.dims.push_back(IntExpr::symbol(s));
-    for (const kernel::Buffer& buffer : kernel.buffers)
-      if (buffer.scope == kernel::Scope::task) {
-        const IntExpr bytes = to_program(buffer.elements) * IntExpr(static_cast<int64_t>(size_of(buffer.dtype)));
-        info.scratch_bytes += ceil_div(bytes, IntExpr(64)) * IntExpr(64);
-      }
-    tasks_.push_back(to_program(kernel.tasks));
-    const auto [at, added] =
-        kernel_ids_.try_emplace(kernel_identity(kernel), static_cast<int32_t>(result_.kernels.size()));
-    if (added) result_.kernels.push_back(kernel);
-    result_.code.push_back(at->second);
-    program_.kernels.push_back(std::move(info));
-    return static_cast<int32_t>(program_.kernels.size() - 1);
+  // Whether a value can be made in a place, so that it need not be copied there.
+  bool want(const Target& target, const graph::Block& block) {
+    const grinder::Origin& from = origin(target.value);
+    if (from.block != &block || (from.kind != Kind::segment && from.kind != Kind::result)) return false;
+    return wanted_.emplace(target.value, target.place).second;
   }
 
-  Result<program::Stage> make_stage(const kernel::Lowered& lowered, double seconds) {
-    program::Stage stage;
-    stage.kernel = add_kernel(lowered);
-    stage.tasks = tasks_.back();
-    const double tasks = static_cast<double>(stage.tasks.constant().value_or(1));
-    stage.task_cost = tasks > 0 ? seconds / tasks : 0;
-    for (const kernel::Argument& argument : lowered.arguments) {
-      const auto t = static_cast<size_t>(argument.tensor);
-      if (argument.kind == kernel::Argument::Kind::panels) {
-        const auto found = panels_.find(argument.tensor);
-        if (found == panels_.end())
-          return make_error(Code::internal, "kernel '%s' reads panels that nothing packs", lowered.kernel.name.c_str());
-        stage.arguments.push_back(found->second);
-        continue;
-      }
-      if (!home_[t])
-        return make_error(Code::internal, "kernel '%s' uses tensor %d, which has no home", lowered.kernel.name.c_str(),
-                          argument.tensor);
-      stage.arguments.push_back(*home_[t]);
-    }
-    return stage;
-  }
-
-  Status add_group(int32_t g) {
-    const welder::Group& group = groups_[static_cast<size_t>(g)];
-    kernel::LoweredGroup& lowered = lowered_[static_cast<size_t>(g)];
-    panels_.clear();
-    std::vector<int32_t> after;
-    for (const int32_t other : schedule_.after[static_cast<size_t>(g)])
-      after.push_back(stage_of_group_[static_cast<size_t>(other)]);
-    for (const kernel::Packing& packing : lowered.packings) {
-      const tile::TensorId tensor = packing.lowered.arguments.front().tensor;
-      if (packing.prepare) {
-        panels_[tensor] = {Storage::prepared, static_cast<int32_t>(program_.prepared.size())};
-        program_.prepared.push_back({packing.bytes});
-        QUARTET_ASSIGN(program::Stage stage, make_stage(packing.lowered, 0));
-        program_.prepare.push_back(std::move(stage));
-        continue;
-      }
-      panels_[tensor] = workspace(packing.bytes);
-      QUARTET_ASSIGN(program::Stage stage, make_stage(packing.lowered, 0));
-      stage.after = after;
-      program_.stages.push_back(std::move(stage));
-      packing_stages_.push_back(static_cast<int32_t>(program_.stages.size() - 1));
-    }
-    QUARTET_ASSIGN(program::Stage stage, make_stage(lowered.main, group.plan.seconds));
-    stage.after = after;
-    stage.after.insert(stage.after.end(), packing_stages_.begin(), packing_stages_.end());
-    packing_stages_.clear();
-    stage_of_group_.resize(groups_.size(), -1);
-    stage_of_group_[static_cast<size_t>(g)] = static_cast<int32_t>(program_.stages.size());
-    program_.stages.push_back(std::move(stage));
+  Status add_whole(const std::vector<Target>& outputs) {
+    std::vector<BufferRef> inputs, places;
+    for (size_t i = 0; i < main_.body.arguments.size(); ++i)
+      inputs.push_back({Storage::input, static_cast<int32_t>(i)});
+    for (const Target& output : outputs) places.push_back(output.place);
+    QUARTET_TRY(stages_.add(pieces_[0], *placed_.graph, inputs, places).status());
+    program_.run_all();
     return {};
   }
 
-  // Waves are the stages' levels (a packing stage makes a wave before its group); stages stand by wave.
-  void sort_stages() {
-    std::vector<program::Stage>& stages = program_.stages;
-    for (program::Stage& stage : stages) {
-      stage.wave = 0;
-      for (const int32_t other : stage.after)
-        stage.wave = std::max(stage.wave, stages[static_cast<size_t>(other)].wave + 1);
+  Status add_block(const graph::Block& block, const std::vector<grinder::Step>& steps,
+                   const std::vector<Target>& targets) {
+    std::vector<Target> copies;
+    for (const Target& target : targets)
+      if (!want(target, block)) copies.push_back(target);
+    for (const grinder::Step& step : steps)
+      if (step.control && step.control->code == OpCode::loop) choose_carried(*step.control, block);
+    for (const grinder::Step& step : steps) {
+      if (!step.control)
+        QUARTET_TRY(add_segment(step.segment));
+      else if (step.control->code == OpCode::if_)
+        QUARTET_TRY(add_if(step));
+      else
+        QUARTET_TRY(add_loop(step));
     }
-    std::vector<int32_t> order(stages.size());
-    for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int32_t>(i);
-    std::sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
-      const int32_t wave_a = stages[static_cast<size_t>(a)].wave, wave_b = stages[static_cast<size_t>(b)].wave;
-      return wave_a != wave_b ? wave_a < wave_b : a < b;
-    });
-    std::vector<int32_t> position(stages.size());
-    for (size_t i = 0; i < order.size(); ++i) position[static_cast<size_t>(order[i])] = static_cast<int32_t>(i);
-    std::vector<program::Stage> sorted;
-    for (const int32_t old : order) {
-      program::Stage stage = std::move(stages[static_cast<size_t>(old)]);
-      for (int32_t& other : stage.after) other = position[static_cast<size_t>(other)];
-      std::sort(stage.after.begin(), stage.after.end());
-      sorted.push_back(std::move(stage));
+    for (const Target& target : copies) {
+      QUARTET_ASSIGN(const BufferRef from, home(target.value));
+      emit_copy(from, target.place, bytes_of(type(target.value)));
     }
-    stages = std::move(sorted);
+    return {};
   }
 
-  const graph::Graph& graph_;
-  const tile::TileGraph& tiles_;
-  const std::vector<welder::Group>& groups_;
-  const rammer::Schedule& schedule_;
-  std::vector<kernel::LoweredGroup> lowered_;
-  std::unordered_set<Digest> given_;
+  Status add_segment(int32_t number) {
+    const grinder::Segment& segment = placed_.segments[static_cast<size_t>(number)];
+    std::vector<BufferRef> inputs, outputs;
+    for (const ValueId id : segment.inputs) {
+      QUARTET_ASSIGN(const BufferRef place, home(id));
+      inputs.push_back(place);
+    }
+    for (const ValueId id : segment.outputs) outputs.push_back(place_for(id));
+    QUARTET_ASSIGN(const StageBuilder::Range range,
+                   stages_.add(pieces_[static_cast<size_t>(number)], *segment.graph, inputs, outputs));
+    if (range.count > 0) emit({InstructionKind::run, range.first, range.count, {}, {}, {}});
+    return {};
+  }
 
+  Status add_if(const grinder::Step& step) {
+    const Op& op = *step.control;
+    QUARTET_ASSIGN(const BufferRef condition, home(op.operands[0]));
+    std::vector<BufferRef> places;
+    for (const ValueId id : op.results) places.push_back(place_for(id));
+    emit({InstructionKind::branch, 0, 0, condition, {}, {}});
+    for (size_t side = 0; side < 2; ++side) {
+      std::vector<Target> targets;
+      for (size_t i = 0; i < places.size(); ++i) targets.push_back({op.regions[side].results[i], places[i]});
+      QUARTET_TRY(add_block(op.regions[side], step.regions[side], targets));
+      emit({side == 0 ? InstructionKind::otherwise : InstructionKind::branch_end, 0, 0, {}, {}, {}});
+    }
+    return {};
+  }
+
+  // ---- Loops ----
+
+  struct Carried {
+    BufferRef now, next;
+    bool made_here = false;  // the first value is made in its place
+  };
+
+  // Slots for the carried values, before anything of the block around is placed: a first value that nothing else uses
+  // is made in its slot.
+  void choose_carried(const Op& op, const graph::Block& block) {
+    std::vector<Carried>& carried = carried_[&op];
+    for (size_t i = 2; i < op.operands.size(); ++i) {
+      Carried value;
+      value.now = workspace_for(op.operands[i]);
+      value.made_here = origin(op.operands[i]).uses == 1 && want({op.operands[i], value.now}, block);
+      carried.push_back(value);
+    }
+  }
+
+  std::optional<bool> constant_flag(ValueId id) const {
+    if (origin(id).kind != Kind::constant) return std::nullopt;
+    return graph::element_as_int(placed_.graph->constants[static_cast<size_t>(origin(id).constant)], 0) != 0;
+  }
+
+  Status add_loop(const grinder::Step& step) {
+    const Op& op = *step.control;
+    const graph::Block& body = op.regions[0];
+    std::vector<Carried>& carried = carried_[&op];
+    const auto number = static_cast<int32_t>(program_.loops.size());
+    program_.loops.emplace_back();
+    program::Loop loop;
+    loop.count = grinder::known_count(*placed_.graph, main_, op);
+    if (!loop.count && op.operands[0] != kNoValue) {
+      QUARTET_ASSIGN(loop.trip, home(op.operands[0]));
+    }
+    if (op.operands[1] != kNoValue && constant_flag(op.operands[1]) != true) {
+      QUARTET_ASSIGN(loop.condition, home(op.operands[1]));
+    }
+    for (size_t i = 0; i < carried.size(); ++i) {
+      home_[static_cast<size_t>(body.arguments[i + 2])] = carried[i].now;
+      home_[static_cast<size_t>(op.results[i])] = carried[i].now;
+      if (carried[i].made_here) continue;
+      QUARTET_ASSIGN(const BufferRef from, home(op.operands[i + 2]));
+      emit_copy(from, carried[i].now, bytes_of(type(op.operands[i + 2])));
+    }
+    if (origin(body.arguments[0]).uses > 0) {
+      const BufferRef slot = workspace_for(body.arguments[0]);
+      home_[static_cast<size_t>(body.arguments[0])] = slot;
+      loop.iteration = slot.index;
+    }
+    QUARTET_TRY(add_windows(op, number));
+    const std::vector<Target> targets = loop_targets(op, number, carried);
+    emit({InstructionKind::loop, number, 0, {}, {}, {}});
+    QUARTET_TRY(add_block(body, step.regions[0], targets));
+    for (size_t i = 0; i < carried.size(); ++i)
+      if (body.results[i + 1] != body.arguments[i + 2] && !bytes_of(type(op.results[i])).is(0))
+        emit({InstructionKind::swap, 0, 0, carried[i].now, carried[i].next, {}});
+    if (constant_flag(body.results[0]) != true) {
+      QUARTET_ASSIGN(loop.next, home(body.results[0]));
+    }
+    emit({InstructionKind::loop_end, 0, 0, {}, {}, {}});
+    program_.loops[static_cast<size_t>(number)] = std::move(loop);
+    return {};
+  }
+
+  Status add_windows(const Op& op, int32_t loop) {
+    for (const grinder::Window& window : placed_.windows) {
+      if (window.loop != &op) continue;
+      QUARTET_ASSIGN(const BufferRef base, home(window.base));
+      const IntExpr row = bytes_of(type(window.value));
+      home_[static_cast<size_t>(window.value)] =
+          view({base, loop, window.first * row, IntExpr(window.step) * row, row});
+    }
+    return {};
+  }
+
+  BufferRef view(program::View made) {
+    program_.views.push_back(std::move(made));
+    return {Storage::view, static_cast<int32_t>(program_.views.size() - 1)};
+  }
+
+  // Where what an iteration yields goes: carried values to their other slot, stacked ones to the iteration's row.
+  std::vector<Target> loop_targets(const Op& op, int32_t loop, std::vector<Carried>& carried) {
+    const graph::Block& body = op.regions[0];
+    std::vector<Target> targets;
+    for (size_t i = carried.size(); i < op.results.size(); ++i) {
+      const BufferRef whole = place_for(op.results[i]);
+      const IntExpr row = bytes_of(type(body.results[i + 1]));
+      targets.push_back({body.results[i + 1], view({whole, loop, IntExpr(0), row, row})});
+    }
+    for (size_t i = 0; i < carried.size(); ++i) {
+      if (body.results[i + 1] == body.arguments[i + 2]) continue;
+      carried[i].next = workspace_for(op.results[i]);
+      targets.push_back({body.results[i + 1], carried[i].next});
+    }
+    return targets;
+  }
+
+  const grinder::Placed& placed_;
+  const graph::Function& main_;
+  const std::vector<Piece>& pieces_;
   Assembly result_;
   program::Program& program_ = result_.program;
-  std::map<int32_t, int32_t> constants_;        // graph constant -> program constant
-  std::vector<std::optional<BufferRef>> home_;  // per tensor
-  std::map<tile::TensorId, BufferRef> panels_;  // of the group at hand
-  std::vector<int32_t> packing_stages_;         // of the group at hand
-  std::vector<int32_t> stage_of_group_;
-  std::vector<IntExpr> tasks_;
-  std::unordered_map<Digest, int32_t> kernel_ids_;
+  StageBuilder stages_;
+  std::vector<std::optional<BufferRef>> home_;     // by value of main
+  std::unordered_map<ValueId, BufferRef> wanted_;  // where a value shall be made
+  std::map<const Op*, std::vector<Carried>> carried_;
 };
 
 }  // namespace
 
-Result<Assembly> assemble(const graph::Graph& graph, const graph::Graph& given, const tile::TileGraph& tiles,
-                          const std::vector<welder::Group>& groups, const rammer::Schedule& schedule,
-                          std::vector<kernel::LoweredGroup> lowered) {
-  return Assembler(graph, given, tiles, groups, schedule, std::move(lowered)).run();
+Result<Assembly> assemble(const grinder::Placed& placed, const graph::Graph& given, const std::vector<Piece>& pieces) {
+  return Assembler(placed, given, pieces).run();
 }
 
 }  // namespace quartet::compiler

@@ -1,10 +1,12 @@
 #include "compiler/pipeline.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "artifact/artifact.h"
 #include "base/compiler_id.h"
 #include "compiler/assemble.h"
+#include "grinder/grind.h"
 #include "kernel/lower.h"
 #include "program/program.h"
 #include "rammer/waves.h"
@@ -22,10 +24,8 @@ struct State {
   CodeGenerator& generator;
 
   std::shared_ptr<const graph::Graph> simplified = nullptr;
-  tile::TileGraph tiles = {};
-  std::vector<welder::Group> groups = {};
-  rammer::Schedule schedule = {};
-  std::vector<kernel::LoweredGroup> lowered = {};
+  grinder::Placed placed = {};
+  std::vector<Piece> pieces = {};  // by segment
   Assembly assembly = {};
   std::vector<Bytes> images = {};
   Bytes artifact = {};
@@ -33,46 +33,72 @@ struct State {
   bool verifying() const { return request.options.verify_stages(); }
 };
 
-Status simplify_stage(State& s) {
+Status simplify_graph(State& s, const std::shared_ptr<const graph::Graph>& graph) {
   simplify::Options options;
   options.flush_denormals = s.request.options.flush_denormals();
-  QUARTET_ASSIGN(s.simplified, simplify::simplify(s.request.graph, options));
+  QUARTET_ASSIGN(s.simplified, simplify::simplify(graph, options));
   return s.verifying() ? graph::verify(*s.simplified) : Status();
 }
 
+Status simplify_stage(State& s) { return simplify_graph(s, s.request.graph); }
+
+// What one round opens up (a branch whose condition an unrolled loop made constant) the next one takes.
+Status grind_stage(State& s) {
+  constexpr int kMaxRounds = 4;
+  const auto& ops = s.simplified->main().body.ops;
+  const bool controlled = std::any_of(ops.begin(), ops.end(), [](const graph::Op& op) {
+    return graph::op_info(op.code).op_class == graph::OpClass::control;
+  });
+  bool changed = controlled;
+  for (int round = 0; round < kMaxRounds && changed; ++round) {
+    QUARTET_ASSIGN(const grinder::Ground ground, grinder::grind(s.simplified));
+    QUARTET_TRY(simplify_graph(s, ground.graph));
+    changed = ground.changed;
+  }
+  QUARTET_ASSIGN(s.placed, grinder::place(s.simplified));
+  return {};
+}
+
 Status tile_stage(State& s) {
-  QUARTET_ASSIGN(s.tiles, tile::from_graph(*s.simplified));
-  for (graph::DimSymbol& symbol : s.tiles.symbols)
-    if (symbol.hint == 0) symbol.hint = s.request.options.dim_hint();
-  return s.verifying() ? tile::verify(s.tiles) : Status();
+  for (const grinder::Segment& segment : s.placed.segments) {
+    Piece& piece = s.pieces.emplace_back();
+    QUARTET_ASSIGN(piece.tiles, tile::from_graph(*segment.graph));
+    for (graph::DimSymbol& symbol : piece.tiles.symbols)
+      if (symbol.hint == 0) symbol.hint = s.request.options.dim_hint();
+    if (s.verifying()) QUARTET_TRY(tile::verify(piece.tiles));
+  }
+  return {};
 }
 
 Status weld_stage(State& s) {
   welder::Options options;
   options.fusion = s.request.options.fusion();
-  QUARTET_ASSIGN(s.groups, welder::weld(s.tiles, s.request.target, options));
-  return {};
-}
-
-Status ram_stage(State& s) {
-  s.schedule = rammer::schedule(s.tiles, s.groups, s.request.target);
-  return {};
-}
-
-Status kernel_stage(State& s) {
-  for (const welder::Group& group : s.groups) {
-    QUARTET_ASSIGN(kernel::LoweredGroup lowered, kernel::lower(s.tiles, group, s.request.target));
-    if (s.verifying()) {
-      QUARTET_TRY(kernel::verify(lowered.main.kernel));
-      for (const kernel::Packing& packing : lowered.packings) QUARTET_TRY(kernel::verify(packing.lowered.kernel));
-    }
-    s.lowered.push_back(std::move(lowered));
+  for (Piece& piece : s.pieces) {
+    QUARTET_ASSIGN(piece.groups, welder::weld(piece.tiles, s.request.target, options));
   }
   return {};
 }
 
+Status ram_stage(State& s) {
+  for (Piece& piece : s.pieces) piece.schedule = rammer::schedule(piece.tiles, piece.groups, s.request.target);
+  return {};
+}
+
+Status kernel_stage(State& s) {
+  for (Piece& piece : s.pieces)
+    for (const welder::Group& group : piece.groups) {
+      QUARTET_ASSIGN(kernel::LoweredGroup lowered, kernel::lower(piece.tiles, group, s.request.target));
+      if (s.verifying()) {
+        QUARTET_TRY(kernel::verify(lowered.main.kernel));
+        for (const kernel::Packing& packing : lowered.packings) QUARTET_TRY(kernel::verify(packing.lowered.kernel));
+      }
+      piece.lowered.push_back(std::move(lowered));
+    }
+  return {};
+}
+
 Status program_stage(State& s) {
-  QUARTET_ASSIGN(s.assembly, assemble(*s.simplified, *s.request.graph, s.tiles, s.groups, s.schedule, s.lowered));
+  QUARTET_ASSIGN(s.assembly, assemble(s.placed, *s.request.graph, s.pieces));
   s.assembly.program.flush_denormals = s.request.options.flush_denormals();
   return {};
 }
@@ -155,10 +181,10 @@ struct Stage {
   Status (*run)(State&);
 };
 
-// The way down. Control flow is placed by grinder between simplify and tile once programs execute it.
 constexpr Stage kStages[] = {
-    {"simplify", simplify_stage}, {"tile", tile_stage},       {"weld", weld_stage},       {"ram", ram_stage},
-    {"kernel", kernel_stage},     {"program", program_stage}, {"codegen", codegen_stage}, {"artifact", artifact_stage},
+    {"simplify", simplify_stage}, {"grind", grind_stage},     {"tile", tile_stage},
+    {"weld", weld_stage},         {"ram", ram_stage},         {"kernel", kernel_stage},
+    {"program", program_stage},   {"codegen", codegen_stage}, {"artifact", artifact_stage},
 };
 
 // Runs the stages up to and including `last`.
@@ -174,6 +200,17 @@ Status run_stages(State& state, std::string_view last, const std::atomic<bool>* 
     if (last == stage.name) break;
   }
   return {};
+}
+
+// What a stage made of each segment; the number of the segment stands before it if there are several.
+template <class Print>
+std::string segment_texts(const State& s, const Print& print) {
+  std::string text;
+  for (size_t i = 0; i < s.pieces.size(); ++i) {
+    if (s.pieces.size() > 1) text += "segment " + std::to_string(i) + "\n";
+    text += print(s.pieces[i]);
+  }
+  return text;
 }
 
 std::string kernel_texts(const State& s) {
@@ -213,11 +250,11 @@ Result<std::string> dump(const Request& request, std::string_view stage, CodeGen
   }
   if (stage == "tiles") {
     QUARTET_TRY(after("tile"));
-    return tile::print(state.tiles);
+    return segment_texts(state, [](const Piece& piece) { return tile::print(piece.tiles); });
   }
   if (stage == "groups") {
     QUARTET_TRY(after("weld"));
-    return welder::print(state.tiles, state.groups);
+    return segment_texts(state, [](const Piece& piece) { return welder::print(piece.tiles, piece.groups); });
   }
   if (stage == "program" || stage == "kernel" || stage == "llvm" || stage == "asm") {
     QUARTET_TRY(after("program"));

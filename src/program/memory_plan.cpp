@@ -64,20 +64,20 @@ IntExpr place_symbolic(Program& program, const std::vector<Lifetime>& lives, Int
   for (size_t i = 0; i < program.workspace.size(); ++i)
     if (lives[i].used() && !program.workspace[i].bytes.is_constant()) classes[program.workspace[i].bytes].push_back(i);
   for (auto& [bytes, slots] : classes) {
-    std::ranges::sort(slots, {}, [&](size_t i) { return std::pair(lives[i].first_wave, i); });
+    std::ranges::sort(slots, {}, [&](size_t i) { return std::pair(lives[i].first, i); });
     struct Region {
-      int32_t last_wave;
+      int32_t last;
       IntExpr offset;
     };
     std::vector<Region> regions;
     const IntExpr size = round_up(bytes);
     for (const size_t i : slots) {
-      auto region = std::ranges::find_if(regions, [&](const Region& r) { return r.last_wave < lives[i].first_wave; });
+      auto region = std::ranges::find_if(regions, [&](const Region& r) { return r.last < lives[i].first; });
       if (region == regions.end()) {
         region = regions.insert(regions.end(), Region{0, base});
         base += size;
       }
-      region->last_wave = lives[i].last_wave;
+      region->last = lives[i].last;
       program.workspace[i].offset = region->offset;
     }
   }
@@ -86,32 +86,12 @@ IntExpr place_symbolic(Program& program, const std::vector<Lifetime>& lives, Int
 
 }  // namespace
 
-std::vector<Lifetime> lifetimes(const Program& program) {
-  std::vector<Lifetime> lives(program.workspace.size());
-  for (size_t s = 0; s < program.stages.size(); ++s) {
-    const Stage& stage = program.stages[s];
-    for (const BufferRef& ref : stage.arguments) {
-      if (ref.storage != Storage::workspace || ref.index < 0 || static_cast<size_t>(ref.index) >= lives.size())
-        continue;
-      Lifetime& life = lives[static_cast<size_t>(ref.index)];
-      if (!life.used()) {
-        life.first_stage = static_cast<int32_t>(s);
-        life.first_wave = life.last_wave = stage.wave;
-      }
-      life.last_stage = static_cast<int32_t>(s);
-      life.first_wave = std::min(life.first_wave, stage.wave);
-      life.last_wave = std::max(life.last_wave, stage.wave);
-    }
-  }
-  return lives;
-}
-
 void plan_memory(Program& program) {
   const std::vector<Lifetime> lives = lifetimes(program);
   for (size_t i = 0; i < lives.size(); ++i) {
     WorkspaceSlot& slot = program.workspace[i];
-    slot.first_stage = lives[i].first_stage;
-    slot.last_stage = lives[i].last_stage;
+    slot.first = lives[i].first;
+    slot.last = lives[i].last;
     slot.offset = IntExpr(0);
   }
   const int64_t fixed = place_static(program, lives);
@@ -129,11 +109,10 @@ std::optional<int64_t> value_at(const IntExpr& e, std::span<const int64_t> dims)
 Status check_lifetimes(const Program& program) {
   const std::vector<Lifetime> lives = lifetimes(program);
   for (size_t i = 0; i < lives.size(); ++i)
-    if (program.workspace[i].first_stage != lives[i].first_stage ||
-        program.workspace[i].last_stage != lives[i].last_stage)
-      return make_error(
-          Code::invalid_argument, "workspace slot %zu is planned for stages %d to %d but named in %d to %d", i,
-          program.workspace[i].first_stage, program.workspace[i].last_stage, lives[i].first_stage, lives[i].last_stage);
+    if (program.workspace[i].first != lives[i].first || program.workspace[i].last != lives[i].last)
+      return make_error(Code::invalid_argument,
+                        "workspace slot %zu is planned for the moments %d to %d but in use from %d to %d", i,
+                        program.workspace[i].first, program.workspace[i].last, lives[i].first, lives[i].last);
   return {};
 }
 

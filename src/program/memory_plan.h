@@ -1,4 +1,7 @@
 // What verifier, planner and executor share about workspace slots.
+//
+// Moments number what a run does, in the order of the body: each wave of a `run` is one, and every other instruction
+// has one of its own; entering a loop is one before those of its iterations. They say nothing about how often.
 #pragma once
 
 #include <span>
@@ -8,24 +11,23 @@
 
 namespace quartet::program {
 
-// The stages and waves in which a slot is named; first > last if no stage names it.
+// The moments in which a slot is in use; first > last if nothing names it.
 struct Lifetime {
-  int32_t first_stage = 0, last_stage = -1;
-  int32_t first_wave = 0, last_wave = -1;
-  bool used() const { return first_stage <= last_stage; }
+  int32_t first = 0, last = -1;
+  bool used() const { return first <= last; }
   // Neither is certainly over before the other begins.
   bool conflicts(const Lifetime& other) const {
-    return used() && other.used() && first_wave <= other.last_wave && other.first_wave <= last_wave;
+    return used() && other.used() && first <= other.last && other.first <= last;
   }
 };
 
-// By slot. Stages that name no existing slot are passed over.
+// By slot. The body must be well formed; names of slots that do not exist are passed over.
 std::vector<Lifetime> lifetimes(const Program& program);
 
 // The value of an expression over the program's dims; nothing on overflow or division by zero.
 std::optional<int64_t> value_at(const IntExpr& e, std::span<const int64_t> dims);
 
-// first_stage and last_stage of every slot are what `lifetimes` says.
+// The lifetimes that slots claim are those that `lifetimes` finds.
 Status check_lifetimes(const Program& program);
 
 // With these dims, every used slot is aligned and inside the workspace, and no two conflicting slots overlap.

@@ -1,4 +1,5 @@
 // Reads the text form of print.cpp. Spaces separate words; blank lines and lines that start with '#' are passed over.
+#include <algorithm>
 #include <charconv>
 
 #include "program/program.h"
@@ -140,11 +141,9 @@ class Line {
   }
 
   BufferRef reference() {
-    static constexpr std::pair<std::string_view, Storage> kNames[] = {{"input", Storage::input},
-                                                                      {"output", Storage::output},
-                                                                      {"constant", Storage::constant},
-                                                                      {"prepared", Storage::prepared},
-                                                                      {"slot", Storage::workspace}};
+    static constexpr std::pair<std::string_view, Storage> kNames[] = {
+        {"input", Storage::input},       {"output", Storage::output},  {"constant", Storage::constant},
+        {"prepared", Storage::prepared}, {"slot", Storage::workspace}, {"view", Storage::view}};
     const std::string_view name = word();
     for (const auto& [known, storage] : kNames)
       if (name == known) return {storage, integer<int32_t>()};
@@ -200,7 +199,7 @@ class Parser {
     }
     if (!seen_header_)
       return Status(Code::invalid_argument, "the text does not begin with 'program'").with_stage("program");
-    for (size_t i = 0; i < p_.stages.size(); ++i) p_.body.push_back({InstructionKind::stage, static_cast<int32_t>(i)});
+    if (p_.body.empty()) p_.run_all();
     return std::move(p_);
   }
 
@@ -237,6 +236,12 @@ class Parser {
       stage(line, p_.prepare);
     } else if (what == "stage") {
       stage(line, p_.stages);
+    } else if (what == "view") {
+      view(line);
+    } else if (what == "loop") {
+      loop(line);
+    } else if (what == "do") {
+      instruction(line);
     } else if (what == "copy") {
       Program::Copy copy;
       copy.from = line.reference();
@@ -290,12 +295,12 @@ class Parser {
     WorkspaceSlot slot;
     line.need_field("bytes");
     slot.bytes = line.expression();
-    line.need_field("stages");
+    line.need_field("moments");
     const std::string_view range = line.word();
     const size_t dots = range.find("..");
-    if (dots == std::string_view::npos) return line.fail("'" + std::string(range) + "' is no range of stages");
-    slot.first_stage = line.parse_number<int32_t>(range.substr(0, dots));
-    slot.last_stage = line.parse_number<int32_t>(range.substr(dots + 2));
+    if (dots == std::string_view::npos) return line.fail("'" + std::string(range) + "' is no range of moments");
+    slot.first = line.parse_number<int32_t>(range.substr(0, dots));
+    slot.last = line.parse_number<int32_t>(range.substr(dots + 2));
     line.need_field("offset");
     slot.offset = line.expression();
     p_.workspace.push_back(std::move(slot));
@@ -333,6 +338,67 @@ class Parser {
     stage.task_cost = line.parse_number<double>(line.word());
     stage.library = line.field("library");
     list.push_back(std::move(stage));
+  }
+
+  void view(Line& line) {
+    line.index(p_.views.size());
+    View view;
+    line.need_field("base");
+    view.base = line.reference();
+    line.need_field("loop");
+    view.loop = line.integer<int32_t>();
+    line.need_field("first");
+    view.first = line.expression();
+    line.need_field("stride");
+    view.stride = line.expression();
+    line.need_field("bytes");
+    view.bytes = line.expression();
+    p_.views.push_back(std::move(view));
+  }
+
+  void loop(Line& line) {
+    line.index(p_.loops.size());
+    Loop loop;
+    if (line.field("count")) loop.count = line.expression();
+    if (line.field("trip")) loop.trip = line.reference();
+    if (line.field("condition")) loop.condition = line.reference();
+    if (line.field("next")) loop.next = line.reference();
+    if (line.field("iteration")) loop.iteration = line.integer<int32_t>();
+    p_.loops.push_back(std::move(loop));
+  }
+
+  void instruction(Line& line) {
+    static constexpr std::pair<std::string_view, InstructionKind> kNames[] = {
+        {"run", InstructionKind::run},
+        {"branch", InstructionKind::branch},
+        {"otherwise", InstructionKind::otherwise},
+        {"branch_end", InstructionKind::branch_end},
+        {"loop", InstructionKind::loop},
+        {"loop_end", InstructionKind::loop_end},
+        {"copy", InstructionKind::copy},
+        {"swap", InstructionKind::swap}};
+    const std::string_view name = line.word();
+    const auto* found = std::ranges::find(kNames, name, &std::pair<std::string_view, InstructionKind>::first);
+    if (found == std::end(kNames)) return line.fail("'" + std::string(name) + "' is no instruction");
+    Instruction made;
+    made.kind = found->second;
+    if (made.kind == InstructionKind::run || made.kind == InstructionKind::loop) made.first = line.integer<int32_t>();
+    if (made.kind == InstructionKind::branch || made.kind == InstructionKind::copy ||
+        made.kind == InstructionKind::swap)
+      made.from = line.reference();
+    if (made.kind == InstructionKind::run) {
+      line.need_field("count");
+      made.count = line.integer<int32_t>();
+    } else if (made.kind == InstructionKind::copy) {
+      line.need_field("to");
+      made.to = line.reference();
+      line.need_field("bytes");
+      made.bytes = line.expression();
+    } else if (made.kind == InstructionKind::swap) {
+      line.need_field("with");
+      made.to = line.reference();
+    }
+    p_.body.push_back(std::move(made));
   }
 
   Program p_;

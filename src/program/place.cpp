@@ -103,8 +103,4 @@ Placement place(std::span<const Stage> stages, std::span<const int64_t> tasks, i
   return Placer(stages, tasks, vEUs).run();
 }
 
-Placement place(const Program& program, std::span<const int64_t> tasks, int vEUs) {
-  return place(program.stages, tasks, vEUs);
-}
-
 }  // namespace quartet::program

@@ -8,12 +8,26 @@
 //   constant 0 00112233445566778899aabbccddeeff; bytes 2560
 //   constant 1 ...; bytes 4; inline 0000803f
 //   prepared 0; bytes 4096
-//   slot 0; bytes s0*256; stages 0..1; offset 0
+//   slot 0; bytes s0*256; moments 0..1; offset 0
 //   workspace ceil_div(s0*256, 64)*64
+//   view 0; base output 0; loop 0; first 0; stride 40; bytes 40
+//   loop 0; count s0; trip slot 1; condition input 1; next slot 2; iteration 3
 //   kernel 0 "matmul"; blob 0; entry 64; arguments 3; dims [s0]; scratch 0
 //   prepare 0; kernel 1 [constant 0, prepared 0]; tasks 4; wave 0; cost 1e-06
 //   stage 0; kernel 0 [input 0, prepared 0, slot 0]; tasks ceil_div(s0, 4); wave 1; after [0]; cost 1e-06; library
 //   copy input 0; output 1
+//
+// and, unless the body is one run of all stages, its instructions in order, indented by what stands around them:
+//
+//   do run 0; count 2
+//   do branch slot 3
+//   do   run 2; count 1
+//   do otherwise
+//   do   copy input 0; to slot 4; bytes 12
+//   do branch_end
+//   do loop 0
+//   do   swap slot 4; with slot 5
+//   do loop_end
 #include <charconv>
 
 #include "program/program.h"
@@ -72,7 +86,7 @@ std::string expressions(const std::vector<IntExpr>& items) {
 }
 
 std::string reference(const BufferRef& ref) {
-  static constexpr const char* kNames[] = {"input", "output", "constant", "prepared", "slot"};
+  static constexpr const char* kNames[] = {"input", "output", "constant", "prepared", "slot", "view"};
   return std::string(kNames[static_cast<size_t>(ref.storage)]) + " " + std::to_string(ref.index);
 }
 
@@ -103,11 +117,65 @@ void print_buffers(std::string& out, const Program& p) {
     out += "prepared " + std::to_string(i) + "; bytes " + p.prepared[i].bytes.to_text() + "\n";
   for (size_t i = 0; i < p.workspace.size(); ++i) {
     const WorkspaceSlot& slot = p.workspace[i];
-    out += "slot " + std::to_string(i) + "; bytes " + slot.bytes.to_text() + "; stages " +
-           std::to_string(slot.first_stage) + ".." + std::to_string(slot.last_stage) + "; offset " +
-           slot.offset.to_text() + "\n";
+    out += "slot " + std::to_string(i) + "; bytes " + slot.bytes.to_text() + "; moments " + std::to_string(slot.first) +
+           ".." + std::to_string(slot.last) + "; offset " + slot.offset.to_text() + "\n";
   }
   out += "workspace " + p.workspace_bytes.to_text() + "\n";
+  for (size_t i = 0; i < p.views.size(); ++i) {
+    const View& view = p.views[i];
+    out += "view " + std::to_string(i) + "; base " + reference(view.base) + "; loop " + std::to_string(view.loop) +
+           "; first " + view.first.to_text() + "; stride " + view.stride.to_text() + "; bytes " + view.bytes.to_text() +
+           "\n";
+  }
+}
+
+std::string loop_text(const Loop& loop) {
+  std::string out;
+  if (loop.count) out += "; count " + loop.count->to_text();
+  if (loop.trip) out += "; trip " + reference(*loop.trip);
+  if (loop.condition) out += "; condition " + reference(*loop.condition);
+  if (loop.next) out += "; next " + reference(*loop.next);
+  if (loop.iteration >= 0) out += "; iteration " + std::to_string(loop.iteration);
+  return out + "\n";
+}
+
+std::string instruction_text(const Instruction& instruction) {
+  switch (instruction.kind) {
+    case InstructionKind::run:
+      return "run " + std::to_string(instruction.first) + "; count " + std::to_string(instruction.count);
+    case InstructionKind::branch:
+      return "branch " + reference(instruction.from);
+    case InstructionKind::otherwise:
+      return "otherwise";
+    case InstructionKind::branch_end:
+      return "branch_end";
+    case InstructionKind::loop:
+      return "loop " + std::to_string(instruction.first);
+    case InstructionKind::loop_end:
+      return "loop_end";
+    case InstructionKind::copy:
+      return "copy " + reference(instruction.from) + "; to " + reference(instruction.to) + "; bytes " +
+             instruction.bytes.to_text();
+    case InstructionKind::swap:
+      return "swap " + reference(instruction.from) + "; with " + reference(instruction.to);
+  }
+  return "";
+}
+
+void print_body(std::string& out, const Program& p) {
+  Program plain;
+  plain.stages.resize(p.stages.size());
+  plain.run_all();
+  if (p.body == plain.body) return;
+  size_t depth = 0;
+  for (const Instruction& instruction : p.body) {
+    const InstructionKind kind = instruction.kind;
+    const bool ends =
+        kind == InstructionKind::otherwise || kind == InstructionKind::branch_end || kind == InstructionKind::loop_end;
+    if (ends && depth > 0) --depth;
+    out += "do " + std::string(2 * depth, ' ') + instruction_text(instruction) + "\n";
+    if (kind == InstructionKind::otherwise || kind == InstructionKind::branch || kind == InstructionKind::loop) ++depth;
+  }
 }
 
 }  // namespace
@@ -130,6 +198,8 @@ std::string print(const Program& p) {
   for (size_t i = 0; i < p.stages.size(); ++i) out += "stage " + std::to_string(i) + stage_text(p.stages[i]);
   for (const Program::Copy& copy : p.copies)
     out += "copy " + reference(copy.from) + "; output " + std::to_string(copy.output) + "\n";
+  for (size_t i = 0; i < p.loops.size(); ++i) out += "loop " + std::to_string(i) + loop_text(p.loops[i]);
+  print_body(out, p);
   return out;
 }
 

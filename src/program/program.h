@@ -19,14 +19,16 @@ namespace quartet::program {
 // Where a kernel argument lives. All offsets and sizes are bytes, as expressions over the program's dim symbols.
 //
 // What a kernel may assume of element 0's address: input, output and constant memory is aligned to the element size
-// only (a host's tensor may start anywhere); prepared and workspace memory to 64 bytes. Input, output and workspace
-// arguments of one stage that are not the same buffer never overlap.
+// only (a host's tensor may start anywhere), a view to that of its parts; prepared and workspace memory to 64 bytes.
+// Arguments of one stage that are not the same buffer never overlap, but for a view and the buffer it is a part of,
+// which no stage names together.
 enum class Storage : uint8_t {
   input = 0,      // index: the program's input
   output = 1,     // index: the program's output
   constant = 2,   // index: Program::constants; given by the caller by digest, or inline
   prepared = 3,   // index: Program::prepared; written once by the prepare stages
   workspace = 4,  // index: Program::workspace slots
+  view = 5,       // index: Program::views
 };
 
 struct BufferRef {
@@ -60,8 +62,15 @@ struct PreparedInfo {
 // A slot of the workspace: its lifetime and place in the arena, both set by plan_memory.
 struct WorkspaceSlot {
   IntExpr bytes;
-  int32_t first_stage = 0, last_stage = 0;  // inclusive, in stage order; the first and last stage that names the slot
+  int32_t first = 0, last = -1;  // the moments (memory_plan.h) in which it is in use, inclusive; none if first > last
   IntExpr offset;
+};
+
+// A part of another buffer that moves with a loop: in iteration i it begins at byte `first + i * stride`.
+struct View {
+  BufferRef base;    // may be a view of a loop around this one, with a smaller number
+  int32_t loop = 0;  // the loop that moves it and in whose body it exists
+  IntExpr first, stride, bytes;
 };
 
 struct KernelInfo {
@@ -83,21 +92,33 @@ struct Stage {
   bool library = false;        // from kernel/library
 };
 
-// Instructions in order. Straight-line programs are a run of `stage`, each stage once and in order; the others are for
-// control flow, which `verify` refuses as unsupported.
+// What a run does, in order. `run` instructions name every stage once and in order; a loop's or branch's instructions
+// stand between it and its end, properly nested. An instruction is complete before the next begins.
 enum class InstructionKind : uint8_t {
-  stage = 0,
-  loop_begin = 1,
-  loop_end = 2,
-  branch = 3,
-  branch_else = 4,
-  branch_end = 5,
-  call = 6,
-  swap = 7
+  run = 0,     // stages [first, first + count)
+  branch = 1,  // if the bool in `from` is true what follows up to `otherwise`, else what follows that
+  otherwise = 2,
+  branch_end = 3,
+  loop = 4,  // Program::loops[first]
+  loop_end = 5,
+  copy = 6,  // `bytes` bytes from `from` to `to`
+  swap = 7,  // workspace slots `from` and `to`, of equal size, exchange their memory
 };
 struct Instruction {
-  InstructionKind kind = InstructionKind::stage;
-  int32_t stage = 0;
+  InstructionKind kind = InstructionKind::run;
+  int32_t first = 0, count = 0;
+  BufferRef from, to;
+  IntExpr bytes;
+  bool operator==(const Instruction&) const = default;
+};
+
+// Each loop stands at one place of the body.
+struct Loop {
+  std::optional<IntExpr> count;        // so many iterations at most; given if the loop has views
+  std::optional<BufferRef> trip;       // i64: so many at most (none if negative)
+  std::optional<BufferRef> condition;  // bool, read before the first iteration: false ends the loop
+  std::optional<BufferRef> next;       // bool, read after each iteration: false ends the loop
+  int32_t iteration = -1;              // workspace slot of an i64: the iteration's number; -1: nobody reads it
 };
 
 struct Program {
@@ -107,10 +128,17 @@ struct Program {
   std::vector<PreparedInfo> prepared;
   std::vector<WorkspaceSlot> workspace;
   IntExpr workspace_bytes;  // set by plan_memory
+  std::vector<View> views;
+  std::vector<Loop> loops;
   std::vector<KernelInfo> kernels;
   std::vector<Stage> prepare;  // run once at load
   std::vector<Stage> stages;
   std::vector<Instruction> body;
+
+  // The body of a program without control flow: one run of all stages, or nothing.
+  void run_all() {
+    if (!stages.empty()) body.push_back({InstructionKind::run, 0, static_cast<int32_t>(stages.size()), {}, {}, {}});
+  }
   // Outputs that are a plain copy of an input or constant, with no stage to write them.
   struct Copy {
     BufferRef from;
@@ -120,10 +148,13 @@ struct Program {
   bool flush_denormals = false;  // run with denormals taken and given as zero; off: kept
 };
 
+// Bytes of a buffer that exists; invalid when they overflow.
+IntExpr bytes_of(const Program& program, const BufferRef& ref);
+
 // What every later reader relies on: indices and expressions in range and over known symbols, every dim symbol bound by
 // an input axis that is exactly it, stages in ascending waves with `after` pointing to earlier waves, prepare stages
-// constant and writing only prepared memory, every output written, the memory plan made and legal. Failures: stage
-// "program".
+// constant and writing only prepared memory, the body well formed, every output written, the memory plan made and
+// legal. Failures: stage "program".
 Status verify(const Program& program);
 // The text form; parse(print(p)) gives a verified p back. Parsing checks the form only; call `verify` after it.
 std::string print(const Program& program);
@@ -133,11 +164,13 @@ Result<Program> read(ByteReader& in);  // verifies
 
 // Gives every workspace slot its lifetime and offset (64-byte aligned) and sets workspace_bytes.
 //
-// The partial order it relies on is the executor's guarantee: every stage of a wave is complete before any stage of a
-// later wave starts, and nothing is promised within a wave. (`after` edges lead to earlier waves, so waves imply them.)
-// Two slots share memory only if every stage that names one is in an earlier wave than every stage that names the
-// other; that is legal under every placement. Static sizes are packed best-fit, largest first; symbolic ones follow one
-// after another, with sharing only between equal sizes. A slot no stage names gets no memory of its own (offset 0).
+// The partial order it relies on is the executor's guarantee: an instruction is complete before the next begins, every
+// stage of a wave is complete before any stage of a later wave of the same `run` starts, and nothing is promised within
+// a wave. (`after` edges lead to earlier waves, so waves imply them.) Two slots share memory only if every use of one
+// is over before any use of the other begins; a slot used inside and outside of a loop is in use in all of it, and one
+// used only inside has no value when an iteration begins. That is legal under every placement. Static sizes are packed
+// best-fit, largest first; symbolic ones follow one after another, with sharing only between equal sizes. A slot no
+// stage names gets no memory of its own (offset 0).
 void plan_memory(Program& program);
 
 // Tasks [begin, end) of a stage.
@@ -165,11 +198,10 @@ struct Placement {
 // A vEU gets at least this much predicted work of a wave (seconds), or none; a wave below twice this stays on vEU 0.
 inline constexpr double kPlacementGrain = 2e-6;
 
-// Distributes `stages` (Program::stages or Program::prepare, in order) over `vEUs` >= 1. `tasks`: the number of tasks
+// Distributes `stages` (of one `run`, or Program::prepare, in order) over `vEUs` >= 1. `tasks`: the number of tasks
 // of each stage for the dims at hand; each task is placed exactly once. A wave's tasks, in stage order, are cut into
 // runs of equal predicted cost, so that the same share of a tensor goes to the same vEU in every wave. Pure;
 // microseconds.
 Placement place(std::span<const Stage> stages, std::span<const int64_t> tasks, int vEUs);
-Placement place(const Program& program, std::span<const int64_t> tasks, int vEUs);
 
 }  // namespace quartet::program

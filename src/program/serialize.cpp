@@ -3,7 +3,7 @@
 namespace quartet::program {
 namespace {
 
-constexpr uint32_t kFormat = 1;
+constexpr uint32_t kFormat = 2;
 
 template <class T, class Function>
 void write_list(ByteWriter& out, const std::vector<T>& list, const Function& each) {
@@ -26,6 +26,37 @@ void write_tensors(ByteWriter& out, const std::vector<TensorInfo>& list) {
 void write_reference(ByteWriter& out, const BufferRef& ref) {
   out.u8(static_cast<uint8_t>(ref.storage));
   out.i32(ref.index);
+}
+
+void write_optional(ByteWriter& out, const std::optional<BufferRef>& ref) {
+  out.u8(ref ? 1 : 0);
+  if (ref) write_reference(out, *ref);
+}
+
+void write_control(ByteWriter& out, const Program& program) {
+  write_list(out, program.views, [&](const View& view) {
+    write_reference(out, view.base);
+    out.i32(view.loop);
+    view.first.write(out);
+    view.stride.write(out);
+    view.bytes.write(out);
+  });
+  write_list(out, program.loops, [&](const Loop& loop) {
+    out.u8(loop.count ? 1 : 0);
+    if (loop.count) loop.count->write(out);
+    write_optional(out, loop.trip);
+    write_optional(out, loop.condition);
+    write_optional(out, loop.next);
+    out.i32(loop.iteration);
+  });
+  write_list(out, program.body, [&](const Instruction& instruction) {
+    out.u8(static_cast<uint8_t>(instruction.kind));
+    out.i32(instruction.first);
+    out.i32(instruction.count);
+    write_reference(out, instruction.from);
+    write_reference(out, instruction.to);
+    instruction.bytes.write(out);
+  });
 }
 
 void write_stages(ByteWriter& out, const std::vector<Stage>& list) {
@@ -79,9 +110,45 @@ void read_tensors(ByteReader& in, std::vector<TensorInfo>& list) {
 
 BufferRef read_reference(ByteReader& in) {
   BufferRef ref;
-  ref.storage = read_enum(in, Storage::workspace, "a storage kind is out of range");
+  ref.storage = read_enum(in, Storage::view, "a storage kind is out of range");
   ref.index = in.i32();
   return ref;
+}
+
+std::optional<BufferRef> read_optional(ByteReader& in) {
+  if (!read_flag(in)) return std::nullopt;
+  return read_reference(in);
+}
+
+void read_control(ByteReader& in, Program& program) {
+  read_list(in, program.views, 12, [&] {
+    View view;
+    view.base = read_reference(in);
+    view.loop = in.i32();
+    view.first = IntExpr::read(in);
+    view.stride = IntExpr::read(in);
+    view.bytes = IntExpr::read(in);
+    return view;
+  });
+  read_list(in, program.loops, 8, [&] {
+    Loop loop;
+    if (read_flag(in)) loop.count = IntExpr::read(in);
+    loop.trip = read_optional(in);
+    loop.condition = read_optional(in);
+    loop.next = read_optional(in);
+    loop.iteration = in.i32();
+    return loop;
+  });
+  read_list(in, program.body, 20, [&] {
+    Instruction instruction;
+    instruction.kind = read_enum(in, InstructionKind::swap, "an instruction kind is out of range");
+    instruction.first = in.i32();
+    instruction.count = in.i32();
+    instruction.from = read_reference(in);
+    instruction.to = read_reference(in);
+    instruction.bytes = IntExpr::read(in);
+    return instruction;
+  });
 }
 
 void read_stages(ByteReader& in, std::vector<Stage>& list) {
@@ -111,8 +178,8 @@ void read_buffers(ByteReader& in, Program& program) {
   read_list(in, program.workspace, 10, [&] {
     WorkspaceSlot slot;
     slot.bytes = IntExpr::read(in);
-    slot.first_stage = in.i32();
-    slot.last_stage = in.i32();
+    slot.first = in.i32();
+    slot.last = in.i32();
     slot.offset = IntExpr::read(in);
     return slot;
   });
@@ -145,8 +212,8 @@ void write(ByteWriter& out, const Program& program) {
   write_list(out, program.prepared, [&](const PreparedInfo& prepared) { prepared.bytes.write(out); });
   write_list(out, program.workspace, [&](const WorkspaceSlot& slot) {
     slot.bytes.write(out);
-    out.i32(slot.first_stage);
-    out.i32(slot.last_stage);
+    out.i32(slot.first);
+    out.i32(slot.last);
     slot.offset.write(out);
   });
   program.workspace_bytes.write(out);
@@ -160,10 +227,7 @@ void write(ByteWriter& out, const Program& program) {
   });
   write_stages(out, program.prepare);
   write_stages(out, program.stages);
-  write_list(out, program.body, [&](const Instruction& instruction) {
-    out.u8(static_cast<uint8_t>(instruction.kind));
-    out.i32(instruction.stage);
-  });
+  write_control(out, program);
   write_list(out, program.copies,
              [&](const Program::Copy& copy) { write_reference(out, copy.from), out.i32(copy.output); });
 }
@@ -186,12 +250,7 @@ Result<Program> read(ByteReader& in) {
   read_kernels(in, program);
   read_stages(in, program.prepare);
   read_stages(in, program.stages);
-  read_list(in, program.body, 5, [&] {
-    Instruction instruction;
-    instruction.kind = read_enum(in, InstructionKind::swap, "an instruction kind is out of range");
-    instruction.stage = in.i32();
-    return instruction;
-  });
+  read_control(in, program);
   read_list(in, program.copies, 9, [&] {
     Program::Copy copy;
     copy.from = read_reference(in);

@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "program/body.h"
 #include "program/memory_plan.h"
 #include "program/program.h"
 
@@ -18,6 +19,8 @@ const char* storage_name(Storage storage) {
       return "prepared buffer";
     case Storage::workspace:
       return "workspace slot";
+    case Storage::view:
+      return "view";
   }
   return "storage of no known kind";
 }
@@ -35,7 +38,8 @@ class Verifier {
     QUARTET_TRY(kernels());
     QUARTET_TRY(stages(p_.prepare, true));
     QUARTET_TRY(stages(p_.stages, false));
-    QUARTET_TRY(body());
+    QUARTET_TRY(views());
+    QUARTET_TRY(verify_body(p_));
     QUARTET_TRY(copies());
     QUARTET_TRY(outputs_written());
     return memory();
@@ -44,10 +48,10 @@ class Verifier {
  private:
   static Status bad(const std::string& what) { return {Code::invalid_argument, what}; }
 
-  Status expression(const IntExpr& e, const std::string& what, bool constant = false) const {
+  Status expression(const IntExpr& e, const std::string& what, bool constant = false, bool negative = false) const {
     if (!e.is_valid()) return bad(what + " is not a valid expression");
     if (constant && !e.is_constant()) return bad(what + " must be a constant, not " + e.to_text());
-    if (e.is_constant() && e.constant().value_or(0) < 0) return bad(what + " is negative: " + e.to_text());
+    if (!negative && e.is_constant() && e.constant().value_or(0) < 0) return bad(what + " is negative: " + e.to_text());
     for (const Symbol s : e.symbols())
       if (s < 0 || static_cast<size_t>(s) >= p_.dims.size())
         return bad(what + " uses symbol " + std::to_string(s) + ", which is no dim of the program");
@@ -122,6 +126,8 @@ class Verifier {
         return p_.prepared.size();
       case Storage::workspace:
         return p_.workspace.size();
+      case Storage::view:
+        return p_.views.size();
     }
     return 0;
   }
@@ -174,22 +180,18 @@ class Verifier {
     return {};
   }
 
-  Status body() const {
-    for (const Instruction& instruction : p_.body)
-      if (instruction.kind != InstructionKind::stage)
-        return {Code::unsupported, "control flow inside a program (instruction kind " +
-                                       std::to_string(static_cast<int>(instruction.kind)) + ")"};
-    bool in_order = p_.body.size() == p_.stages.size();
-    for (size_t i = 0; in_order && i < p_.body.size(); ++i) in_order = p_.body[i].stage == static_cast<int32_t>(i);
-    if (!in_order) return bad("the body does not run each stage once and in order");
+  Status views() const {
+    for (size_t i = 0; i < p_.views.size(); ++i) {
+      const View& view = p_.views[i];
+      const std::string who = "view " + std::to_string(i);
+      QUARTET_TRY(reference(view.base, who));
+      if (view.base.storage == Storage::view && view.base.index >= static_cast<int32_t>(i))
+        return bad(who + " is a part of view " + std::to_string(view.base.index) + ", which does not come before it");
+      QUARTET_TRY(expression(view.first, "the beginning of " + who, false, true));
+      QUARTET_TRY(expression(view.stride, "the stride of " + who, false, true));
+      QUARTET_TRY(expression(view.bytes, "the size of " + who));
+    }
     return {};
-  }
-
-  // Bytes of a tensor; invalid when they overflow.
-  static IntExpr bytes_of(const TensorInfo& tensor) {
-    IntExpr bytes(static_cast<int64_t>(size_of(tensor.dtype)));
-    for (const IntExpr& extent : tensor.shape) bytes *= extent;
-    return bytes;
   }
 
   Status copies() const {
@@ -198,23 +200,11 @@ class Verifier {
       const std::string who = "copy " + std::to_string(i);
       QUARTET_TRY(reference(copy.from, who));
       QUARTET_TRY(reference({Storage::output, copy.output}, who));
-      const IntExpr to = bytes_of(p_.outputs[static_cast<size_t>(copy.output)]);
-      IntExpr from;
-      const size_t index = static_cast<size_t>(copy.from.index);
-      switch (copy.from.storage) {
-        case Storage::input:
-          from = bytes_of(p_.inputs[index]);
-          break;
-        case Storage::constant:
-          from = IntExpr(static_cast<int64_t>(p_.constants[index].bytes));
-          break;
-        case Storage::prepared:
-          from = p_.prepared[index].bytes;
-          break;
-        case Storage::output:
-        case Storage::workspace:
-          return bad(who + " is from an " + storage_name(copy.from.storage) + "; stages write those");
-      }
+      const IntExpr to = bytes_of(p_, {Storage::output, copy.output});
+      if (copy.from.storage == Storage::output || copy.from.storage == Storage::workspace ||
+          copy.from.storage == Storage::view)
+        return bad(who + " is from an " + storage_name(copy.from.storage) + "; stages write those");
+      const IntExpr from = bytes_of(p_, copy.from);
       if (!(from.is_valid() && from == to))
         return bad(who + " is of " + from.to_text() + " bytes into an output of " + to.to_text());
     }
@@ -223,9 +213,14 @@ class Verifier {
 
   Status outputs_written() const {
     std::vector<bool> staged(p_.outputs.size()), copied(p_.outputs.size());
+    const auto note = [&](BufferRef ref) {
+      while (ref.storage == Storage::view) ref = p_.views[static_cast<size_t>(ref.index)].base;
+      if (ref.storage == Storage::output) staged[static_cast<size_t>(ref.index)] = true;
+    };
     for (const Stage& stage : p_.stages)
-      for (const BufferRef& ref : stage.arguments)
-        if (ref.storage == Storage::output) staged[static_cast<size_t>(ref.index)] = true;
+      for (const BufferRef& ref : stage.arguments) note(ref);
+    for (const Instruction& instruction : p_.body)
+      if (instruction.kind == InstructionKind::copy) note(instruction.to);
     for (const Program::Copy& copy : p_.copies) {
       const size_t i = static_cast<size_t>(copy.output);
       if (staged[i] || copied[i])
@@ -233,7 +228,7 @@ class Verifier {
       copied[i] = true;
     }
     for (size_t i = 0; i < p_.outputs.size(); ++i)
-      if (!staged[i] && !copied[i] && !bytes_of(p_.outputs[i]).is(0))
+      if (!staged[i] && !copied[i] && !bytes_of(p_, {Storage::output, static_cast<int32_t>(i)}).is(0))
         return bad("output " + std::to_string(i) + " ('" + p_.outputs[i].name +
                    "') is written by no stage and no copy");
     return {};

@@ -38,10 +38,38 @@ Status Frame::build(List list) {
       slot_offsets_.push_back(offset);
     }
   }
+  size_place_tables();
   QUARTET_TRY(build_steps());
-  if (list == List::stages) QUARTET_TRY(build_copies());
-  build_ranges();
+  if (list == List::prepare) {
+    actions_.emplace_back();
+    build_run(0, stages_.size(), actions_.back());
+  } else {
+    QUARTET_TRY(build_copies());
+    QUARTET_TRY(build_body());
+  }
+  set_phases(phase_list_, requested_vEUs_);
   return {};
+}
+
+// Places are pointed to, so the tables do not grow later.
+void Frame::size_place_tables() {
+  const program::Program& p = program_.program();
+  const auto table = [&](Storage storage) -> std::vector<Place>& { return places_[static_cast<size_t>(storage)]; };
+  table(Storage::input).resize(p.inputs.size());
+  table(Storage::output).resize(p.outputs.size());
+  table(Storage::constant).resize(p.constants.size());
+  table(Storage::prepared).resize(p.prepared.size());
+  table(Storage::workspace).resize(p.workspace.size());
+  table(Storage::view).resize(p.views.size());
+  // Kernels only read constants; the calling convention has no const.
+  for (size_t i = 0; i < p.constants.size(); ++i)
+    table(Storage::constant)[i].address = const_cast<void*>(program_.constant(static_cast<int32_t>(i)));
+  for (size_t i = 0; i < p.prepared.size(); ++i)
+    table(Storage::prepared)[i].address = program_.prepared(static_cast<int32_t>(i));
+}
+
+Frame::Place& Frame::place(const BufferRef& ref) {
+  return places_[static_cast<size_t>(ref.storage)][static_cast<size_t>(ref.index)];
 }
 
 Status Frame::build_tensors() {
@@ -58,27 +86,9 @@ Status Frame::build_tensors() {
 }
 
 void Frame::add_argument(const BufferRef& ref) {
-  const auto pointer = static_cast<uint32_t>(pointers_.size());
-  void* address = nullptr;
-  switch (ref.storage) {
-    case Storage::input:
-      input_uses_.push_back({ref.index, pointer});
-      break;
-    case Storage::output:
-      output_uses_.push_back({ref.index, pointer});
-      break;
-    // Kernels only read constants; the calling convention has no const.
-    case Storage::constant:
-      address = const_cast<void*>(program_.constant(ref.index));
-      break;
-    case Storage::prepared:
-      address = program_.prepared(ref.index);
-      break;
-    case Storage::workspace:
-      slot_uses_.push_back({static_cast<uint64_t>(slot_offsets_[static_cast<size_t>(ref.index)]), pointer});
-      break;
-  }
-  pointers_.push_back(address);
+  Place& at = place(ref);
+  at.pointers.push_back(static_cast<uint32_t>(pointers_.size()));
+  pointers_.push_back(at.address);
 }
 
 Status Frame::build_steps() {
@@ -119,33 +129,37 @@ Status Frame::build_copies() {
   return {};
 }
 
-void Frame::build_ranges() {
-  const program::Placement placement = program::place(stages_, tasks_, requested_vEUs_);
+// Places the stages as one row of phases.
+void Frame::build_run(size_t first, size_t count, Action& action) {
+  const program::Placement placement = program::place(
+      stages_.subspan(first, count), std::span<const int64_t>(tasks_).subspan(first, count), requested_vEUs_);
+  action.kind = Action::Kind::run;
+  action.first = static_cast<int32_t>(phase_list_.size());
   for (size_t p = 0; p < placement.phases.size(); ++p) {
     phase_list_.push_back({placement.phases[p].parallel, placement.phases[p].cost});
+    action.parallel |= placement.phases[p].parallel;
     for (size_t v = 0; v < placement.lists.size(); ++v) {
       const auto begin = static_cast<uint32_t>(ranges_.size());
       for (int32_t r = placement.cuts[v][p]; r < placement.cuts[v][p + 1]; ++r) {
         const program::TaskRange& range = placement.lists[v][static_cast<size_t>(r)];
+        const size_t stage = first + static_cast<size_t>(range.stage);
         ranges_.push_back(
-            {&steps_[static_cast<size_t>(range.stage)], range.begin, range.end, range.stage, static_cast<int32_t>(v)});
+            {&steps_[stage], range.begin, range.end, static_cast<int32_t>(stage), static_cast<int32_t>(v)});
       }
       segments_.push_back({begin, static_cast<uint32_t>(ranges_.size())});
     }
   }
-  set_phases(phase_list_, requested_vEUs_);
+  action.last = static_cast<int32_t>(phase_list_.size());
 }
 
 void Frame::set_input(size_t index, const void* data) {
-  for (const Use& use : input_uses_)
-    if (use.index == static_cast<int32_t>(index)) pointers_[use.pointer] = const_cast<void*>(data);
+  move(place({Storage::input, static_cast<int32_t>(index)}), const_cast<void*>(data));
   for (Copy& copy : copies_)
     if (copy.input == static_cast<int32_t>(index)) copy.from = data;
 }
 
 void Frame::set_output(size_t index, void* data) {
-  for (const Use& use : output_uses_)
-    if (use.index == static_cast<int32_t>(index)) pointers_[use.pointer] = data;
+  move(place({Storage::output, static_cast<int32_t>(index)}), data);
   for (Copy& copy : copies_)
     if (copy.output == static_cast<int32_t>(index)) copy.to = data;
 }
@@ -154,7 +168,9 @@ void Frame::set_workspace(void* data) {
   if (data == workspace_ && data != nullptr) return;
   workspace_ = data;
   auto* base = static_cast<std::byte*>(data);
-  for (const SlotUse& use : slot_uses_) pointers_[use.pointer] = base == nullptr ? nullptr : base + use.offset;
+  for (size_t slot = 0; slot < slot_offsets_.size(); ++slot)
+    move(places_[static_cast<size_t>(Storage::workspace)][slot],
+         base == nullptr ? nullptr : base + slot_offsets_[slot]);
   scratch_ = layout_.scratch_bytes == 0 || base == nullptr ? nullptr : base + layout_.arena_bytes;
 }
 
@@ -171,8 +187,8 @@ void Frame::run_ranges(Segment segment, int32_t vEU) {
 }
 
 void Frame::run_segment(int32_t phase, int32_t vEU) {
-  const Segment segment =
-      segments_[static_cast<size_t>(phase) * static_cast<size_t>(requested_vEUs_) + static_cast<size_t>(vEU)];
+  const Segment segment = segments_[static_cast<size_t>(first_phase_ + phase) * static_cast<size_t>(requested_vEUs_) +
+                                    static_cast<size_t>(vEU)];
   if (segment.begin == segment.end) return;
   const FloatEnvironment environment(program_.program().flush_denormals);
   if (times_ != nullptr)
@@ -183,15 +199,25 @@ void Frame::run_segment(int32_t phase, int32_t vEU) {
 
 void Frame::run(WorkerPool* pool, std::vector<RangeTime>* times) {
   for (const Copy& copy : copies_) std::memcpy(copy.to, copy.from, copy.bytes);
-  if (times != nullptr) times->resize(ranges_.size());
+  if (times != nullptr) times->assign(ranges_.size(), {});
   times_ = times != nullptr ? times->data() : nullptr;
-  if (pool != nullptr && requested_vEUs_ > 1) {
+  const FloatEnvironment environment(program_.program().flush_denormals);
+  run_actions(requested_vEUs_ > 1 ? pool : nullptr);
+}
+
+void Frame::run_phases(const Action& action, WorkerPool* pool) {
+  if (action.parallel && pool != nullptr) {
+    first_phase_ = action.first;
+    set_phases(std::span<const Phase>(phase_list_)
+                   .subspan(static_cast<size_t>(action.first), static_cast<size_t>(action.last - action.first)),
+               requested_vEUs_);
     pool->run(*this);
     return;
   }
-  const FloatEnvironment environment(program_.program().flush_denormals);
-  for (size_t s = 0; s < segments_.size(); ++s) {
-    const auto vEU = static_cast<int32_t>(s % static_cast<size_t>(requested_vEUs_));
+  const auto width = static_cast<size_t>(requested_vEUs_);
+  for (size_t s = static_cast<size_t>(action.first) * width; s < static_cast<size_t>(action.last) * width; ++s) {
+    if (segments_[s].begin == segments_[s].end) continue;
+    const auto vEU = static_cast<int32_t>(s % width);
     if (times_ != nullptr)
       run_ranges<true>(segments_[s], vEU);
     else

@@ -1,9 +1,14 @@
-// A list of stages made ready to run for certain dims and a number of vEUs: every argument a pointer, every count a
+// A program's body made ready to run for certain dims and a number of vEUs: every argument a pointer, every count a
 // number, every task range in its phase. Running it evaluates nothing and allocates nothing.
+//
+// The calling thread goes through the instructions. It runs phases for vEU 0 alone itself; a row of phases with a
+// parallel one is handed to the team. Control costs it some nanoseconds an instruction: a loop's swaps and views
+// rewrite the few pointers of the arguments that name them.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -45,7 +50,8 @@ class Frame final : public TeamWork {
   void set_output(size_t index, void* data);
   void set_workspace(void* data);
 
-  // Runs once and waits; `pool` null: alone. With `times`, replaces it by this run's ranges in their lists' order.
+  // Runs once and waits; `pool` null: alone. With `times`, replaces it by the ranges in their lists' order, each with
+  // its last time in this run; zero if it did not run.
   void run(WorkerPool* pool, std::vector<RangeTime>* times);
 
   void run_segment(int32_t phase, int32_t vEU) override;
@@ -72,22 +78,51 @@ class Frame final : public TeamWork {
     int32_t output;
     uint64_t bytes;
   };
-  struct Use {  // of an input, output or slot by an argument
-    int32_t index;
-    uint32_t pointer;
+  // Where a buffer is at the moment, and the pointers in arguments that must say the same.
+  struct Place {
+    void* address = nullptr;
+    std::vector<uint32_t> pointers;
   };
-  struct SlotUse {
-    uint64_t offset;
-    uint32_t pointer;
+  // The body, ready to run: a jump is a number of an action.
+  struct Action {
+    enum class Kind : uint8_t { run, jump, jump_unless, loop, next, copy, swap };
+    Kind kind = Kind::run;
+    bool parallel = false;        // run: some phase is
+    int32_t first = 0, last = 0;  // run: phases [first, last); loop, next: number of the loop; swap: the two slots
+    int32_t target = 0;
+    const Place *from = nullptr, *to = nullptr;
+    uint64_t bytes = 0;
+  };
+  struct LoopState {
+    int64_t count = INT64_MAX;  // as far as it is known before the run
+    const Place *trip = nullptr, *condition = nullptr, *next = nullptr, *iteration = nullptr;
+    std::vector<int32_t> views;
+    int64_t at = 0, trips = 0;
+  };
+  struct ViewState {
+    const Place* base;
+    int64_t first, stride;
   };
 
   Frame(const LoadedProgram& program, std::span<const program::Stage> stages, std::span<const int64_t> dims, int vEUs);
   Status build(List list);
   Status build_tensors();
+  void size_place_tables();
   Status build_steps();
   void add_argument(const program::BufferRef& ref);
   Status build_copies();
-  void build_ranges();
+  Status build_body();
+  Status build_views();
+  Status build_loops();
+  void build_run(size_t first, size_t count, Action& action);
+  Place& place(const program::BufferRef& ref);
+  const Place* place(const std::optional<program::BufferRef>& ref) { return ref ? &place(*ref) : nullptr; }
+  void move(Place& place, void* address);
+  void move_views(const LoopState& loop);
+  bool enter(LoopState& loop);
+  bool advance(LoopState& loop);
+  void run_actions(WorkerPool* pool);
+  void run_phases(const Action& action, WorkerPool* pool);
   template <bool timed>
   QUARTET_CALLS_COMPILED_CODE void run_ranges(Segment segment, int32_t vEU);
 
@@ -104,11 +139,14 @@ class Frame final : public TeamWork {
   std::vector<int64_t> kernel_dims_;
   std::vector<Step> steps_;
   std::vector<Copy> copies_;
-  std::vector<Use> input_uses_, output_uses_;
-  std::vector<SlotUse> slot_uses_;
+  std::vector<Place> places_[6];  // by storage and index
+  std::vector<ViewState> views_;
+  std::vector<LoopState> loops_;
+  std::vector<Action> actions_;
   std::vector<Range> ranges_;
   std::vector<Segment> segments_;  // phase-major, one for each vEU
   std::vector<Phase> phase_list_;
+  int32_t first_phase_ = 0;  // of those that the team runs now
   std::byte* scratch_ = nullptr;
   void* workspace_ = nullptr;
   RangeTime* times_ = nullptr;

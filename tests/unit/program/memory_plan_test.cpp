@@ -25,9 +25,9 @@ Program chain(const std::vector<IntExpr>& sizes) {
     stage.arguments.push_back(i == sizes.size() ? BufferRef{Storage::output, 0}
                                                 : BufferRef{Storage::workspace, static_cast<int32_t>(i)});
     if (i < sizes.size()) p.workspace.push_back({sizes[i], 0, 0, IntExpr(0)});
-    p.body.push_back({InstructionKind::stage, static_cast<int32_t>(i)});
     p.stages.push_back(std::move(stage));
   }
+  p.run_all();
   plan_memory(p);
   return p;
 }
@@ -36,8 +36,8 @@ TEST(MemoryPlan, AChainNeedsTwoBuffers) {
   const Program p = chain(std::vector<IntExpr>(10, IntExpr(1000)));
   ASSERT_TRUE(verify(p).ok()) << verify(p).message();
   EXPECT_TRUE(p.workspace_bytes.is(2 * 1024));
-  EXPECT_EQ(p.workspace[4].first_stage, 4);
-  EXPECT_EQ(p.workspace[4].last_stage, 5);
+  EXPECT_EQ(p.workspace[4].first, 4);
+  EXPECT_EQ(p.workspace[4].last, 5);
 }
 
 TEST(MemoryPlan, GapsTakeTheSmallestThatFits) {

@@ -66,7 +66,7 @@ TEST(Place, EveryTaskExactlyOnce) {
       stage.task_cost = costs[numbers() % (seed % 7 == 0 ? 6 : 5)];
     }
     for (const int vEUs : {1, 2, 3, 8, 64})
-      check(random.program.stages, tasks, vEUs, place(random.program, tasks, vEUs));
+      check(random.program.stages, tasks, vEUs, place(random.program.stages, tasks, vEUs));
   }
 }
 

@@ -80,6 +80,7 @@ class RandomProgram {
         case Storage::prepared:
           return prepared[0];
         case Storage::workspace:
+        case Storage::view:
           break;
       }
       return slots[static_cast<size_t>(ref.index)];
@@ -187,10 +188,10 @@ class RandomProgram {
     for (const int32_t i : order) {
       Stage stage = program.stages[static_cast<size_t>(i)];
       for (int32_t& before : stage.after) before = place[static_cast<size_t>(before)];
-      program.body.push_back({InstructionKind::stage, static_cast<int32_t>(sorted.size())});
       sorted.push_back(std::move(stage));
     }
     program.stages = std::move(sorted);
+    program.run_all();
   }
 
   std::mt19937_64 random_;

@@ -1,0 +1,213 @@
+#include "program/body.h"
+
+namespace quartet::program {
+namespace {
+
+constexpr size_t kMaxDepth = 256;
+
+IntExpr bytes_of_tensor(const TensorInfo& tensor) {
+  IntExpr bytes(static_cast<int64_t>(size_of(tensor.dtype)));
+  for (const IntExpr& extent : tensor.shape) bytes *= extent;
+  return bytes;
+}
+
+class BodyVerifier {
+ public:
+  explicit BodyVerifier(const Program& program) : p_(program), loop_used_(program.loops.size()) {}
+
+  Status run() {
+    QUARTET_TRY(views());
+    for (size_t i = 0; i < p_.body.size(); ++i)
+      if (const Status status = visit(p_.body[i]); !status.ok())
+        return status.with_prefix("instruction " + std::to_string(i) + ": ");
+    if (!open_.empty()) return bad("a loop or branch has no end");
+    if (next_stage_ != p_.stages.size()) return bad("the body does not run each stage once and in order");
+    for (size_t i = 0; i < loop_used_.size(); ++i)
+      if (!loop_used_[i]) return bad("loop " + std::to_string(i) + " stands nowhere in the body");
+    return {};
+  }
+
+ private:
+  struct Open {
+    InstructionKind kind;
+    int32_t loop = -1;
+  };
+
+  static Status bad(const std::string& what) { return {Code::invalid_argument, what}; }
+
+  bool in_loop(int32_t loop) const {
+    for (const Open& open : open_)
+      if (open.kind == InstructionKind::loop && open.loop == loop) return true;
+    return false;
+  }
+
+  Status views() const {
+    for (size_t i = 0; i < p_.views.size(); ++i) {
+      const int32_t loop = p_.views[i].loop;
+      const std::string who = "view " + std::to_string(i);
+      if (loop < 0 || static_cast<size_t>(loop) >= p_.loops.size())
+        return bad(who + " moves with loop " + std::to_string(loop) + ", which does not exist");
+      if (!p_.loops[static_cast<size_t>(loop)].count)
+        return bad(who + " moves with loop " + std::to_string(loop) + ", whose iterations have no bound");
+    }
+    return {};
+  }
+
+  size_t count(Storage storage) const {
+    switch (storage) {
+      case Storage::input:
+        return p_.inputs.size();
+      case Storage::output:
+        return p_.outputs.size();
+      case Storage::constant:
+        return p_.constants.size();
+      case Storage::prepared:
+        return p_.prepared.size();
+      case Storage::workspace:
+        return p_.workspace.size();
+      case Storage::view:
+        return p_.views.size();
+    }
+    return 0;
+  }
+
+  // The buffer exists here: a view, inside its loop and where its base does.
+  Status here(BufferRef ref) const {
+    if (ref.index < 0 || static_cast<size_t>(ref.index) >= count(ref.storage))
+      return bad("names a buffer that does not exist");
+    for (; ref.storage == Storage::view; ref = p_.views[static_cast<size_t>(ref.index)].base) {
+      const int32_t loop = p_.views[static_cast<size_t>(ref.index)].loop;
+      if (!in_loop(loop))
+        return bad("names view " + std::to_string(ref.index) + " outside of loop " + std::to_string(loop));
+    }
+    return {};
+  }
+
+  Status scalar(const BufferRef& ref, int64_t bytes, const char* role) const {
+    QUARTET_TRY(here(ref));
+    if (bytes_of(p_, ref).is(bytes)) return {};
+    return bad(std::string(role) + " is of " + bytes_of(p_, ref).to_text() + " bytes, not " + std::to_string(bytes));
+  }
+
+  Status visit(const Instruction& instruction) {
+    switch (instruction.kind) {
+      case InstructionKind::run:
+        return run_stages(instruction);
+      case InstructionKind::branch:
+        QUARTET_TRY(scalar(instruction.from, 1, "the condition"));
+        return open({InstructionKind::branch});
+      case InstructionKind::otherwise:
+        QUARTET_TRY(close(InstructionKind::branch));
+        return open({InstructionKind::otherwise});
+      case InstructionKind::branch_end:
+        return close(InstructionKind::otherwise);
+      case InstructionKind::loop:
+        return begin_loop(instruction);
+      case InstructionKind::loop_end:
+        return end_loop();
+      case InstructionKind::copy:
+        return copy(instruction);
+      case InstructionKind::swap:
+        return swap(instruction);
+    }
+    return bad("is of no known kind");
+  }
+
+  Status open(Open block) {
+    if (open_.size() == kMaxDepth) return {Code::resource_exhausted, "loops and branches are nested too deep"};
+    open_.push_back(block);
+    return {};
+  }
+  Status close(InstructionKind kind) {
+    if (open_.empty() || open_.back().kind != kind) return bad("ends what has not begun");
+    open_.pop_back();
+    return {};
+  }
+
+  Status run_stages(const Instruction& instruction) {
+    if (instruction.count <= 0 || instruction.first != static_cast<int32_t>(next_stage_) ||
+        static_cast<size_t>(instruction.count) > p_.stages.size() - next_stage_)
+      return bad("the body does not run each stage once and in order");
+    for (int32_t i = 0; i < instruction.count; ++i, ++next_stage_)
+      for (const BufferRef& ref : p_.stages[next_stage_].arguments)
+        if (const Status status = here(ref); !status.ok())
+          return status.with_prefix("stage " + std::to_string(next_stage_) + " ");
+    return {};
+  }
+
+  Status begin_loop(const Instruction& instruction) {
+    if (instruction.first < 0 || static_cast<size_t>(instruction.first) >= p_.loops.size() ||
+        loop_used_[static_cast<size_t>(instruction.first)])
+      return bad("begins loop " + std::to_string(instruction.first) + ", which does not exist or stands elsewhere");
+    loop_used_[static_cast<size_t>(instruction.first)] = true;
+    const Loop& loop = p_.loops[static_cast<size_t>(instruction.first)];
+    if (loop.trip) QUARTET_TRY(scalar(*loop.trip, 8, "the trip count"));
+    if (loop.condition) QUARTET_TRY(scalar(*loop.condition, 1, "the condition"));
+    if (loop.iteration >= 0) QUARTET_TRY(scalar({Storage::workspace, loop.iteration}, 8, "the iteration's number"));
+    if (loop.count) {
+      if (!loop.count->is_valid()) return bad("the number of iterations is not a valid expression");
+      for (const Symbol s : loop.count->symbols())
+        if (s < 0 || static_cast<size_t>(s) >= p_.dims.size())
+          return bad("the number of iterations uses symbol " + std::to_string(s) + ", which is no dim of the program");
+    }
+    return open({InstructionKind::loop, instruction.first});
+  }
+
+  Status end_loop() {
+    if (!open_.empty() && open_.back().kind == InstructionKind::loop)
+      if (const auto& next = p_.loops[static_cast<size_t>(open_.back().loop)].next)
+        QUARTET_TRY(scalar(*next, 1, "the next condition"));
+    return close(InstructionKind::loop);
+  }
+
+  Status copy(const Instruction& instruction) const {
+    QUARTET_TRY(here(instruction.from));
+    QUARTET_TRY(here(instruction.to));
+    if (instruction.to.storage != Storage::output && instruction.to.storage != Storage::workspace &&
+        instruction.to.storage != Storage::view)
+      return bad("copies to memory that is only read");
+    for (const BufferRef& ref : {instruction.from, instruction.to})
+      if (!(bytes_of(p_, ref) == instruction.bytes))
+        return bad("copies " + instruction.bytes.to_text() + " bytes of a buffer of " + bytes_of(p_, ref).to_text());
+    return {};
+  }
+
+  Status swap(const Instruction& instruction) const {
+    for (const BufferRef& ref : {instruction.from, instruction.to}) {
+      QUARTET_TRY(here(ref));
+      if (ref.storage != Storage::workspace) return bad("exchanges what is no workspace slot");
+    }
+    if (bytes_of(p_, instruction.from) == bytes_of(p_, instruction.to)) return {};
+    return bad("exchanges slots of different sizes");
+  }
+
+  const Program& p_;
+  std::vector<bool> loop_used_;
+  std::vector<Open> open_;
+  size_t next_stage_ = 0;
+};
+
+}  // namespace
+
+IntExpr bytes_of(const Program& program, const BufferRef& ref) {
+  const auto index = static_cast<size_t>(ref.index);
+  switch (ref.storage) {
+    case Storage::input:
+      return bytes_of_tensor(program.inputs[index]);
+    case Storage::output:
+      return bytes_of_tensor(program.outputs[index]);
+    case Storage::constant:
+      return IntExpr(static_cast<int64_t>(program.constants[index].bytes));
+    case Storage::prepared:
+      return program.prepared[index].bytes;
+    case Storage::workspace:
+      return program.workspace[index].bytes;
+    case Storage::view:
+      return program.views[index].bytes;
+  }
+  return IntExpr::invalid();
+}
+
+Status verify_body(const Program& program) { return BodyVerifier(program).run(); }
+
+}  // namespace quartet::program
