@@ -83,10 +83,37 @@ class Sink {
     return r_.one(OpCode::transpose, {id}, {{AttrKey::perm, std::move(perm)}});
   }
 
+  // Whether an operand gets into the inner layout without a transpose that stays. Where the layout is its own inverse,
+  // as at rank 3, a transpose that stays would sink again, for ever.
+  bool comes_along(ValueId id) const {
+    const TensorType& type = r_.type(id);
+    if (source(id) || r_.constant(id) || type.rank() < 2) return true;
+    if (inverse(perm_) != perm_) return true;
+    const auto wide = std::count_if(type.shape.begin(), type.shape.end(), [](const IntExpr& e) { return !e.is(1); });
+    return wide <= 1;
+  }
+
+  bool all_come_along() const {
+    return std::all_of(c_.op.operands.begin(), c_.op.operands.end(), [&](ValueId id) { return comes_along(id); });
+  }
+
   // A whole operand of rank |perm| in the inner layout.
   Result<ValueId> inner(ValueId id) {
     if (const auto before = source(id)) return *before;
-    return transposed(id, inverse(perm_));
+    const Perm back = inverse(perm_);
+    const Shape& outer = r_.type(id).shape;
+    Shape shape;
+    int64_t last = -1;
+    bool in_order = true;
+    for (const int64_t axis : back) {
+      shape.push_back(outer[static_cast<size_t>(axis)]);
+      if (shape.back().is(1)) continue;
+      in_order = in_order && axis > last;
+      last = axis;
+    }
+    // Only axes of one element change places.
+    if (in_order) return r_.one(OpCode::reshape, {id}, {{AttrKey::shape, std::move(shape)}});
+    return transposed(id, back);
   }
 
   // An operand that broadcasts to rank |perm|.
@@ -100,11 +127,11 @@ class Sink {
     Shape shape(perm_.size() - type.rank(), IntExpr(1));
     shape.insert(shape.end(), type.shape.begin(), type.shape.end());
     QUARTET_ASSIGN(const ValueId whole, r_.one(OpCode::reshape, {id}, {{AttrKey::shape, std::move(shape)}}));
-    return transposed(whole, inverse(perm_));
+    return inner(whole);
   }
 
   Replacement elementwise() {
-    if (c_.types[0].rank() != perm_.size()) return keep();
+    if (c_.types[0].rank() != perm_.size() || !all_come_along()) return keep();
     std::vector<ValueId> operands;
     for (const ValueId id : c_.op.operands) {
       QUARTET_ASSIGN(const ValueId operand, inner_broadcast(id));
@@ -137,6 +164,7 @@ class Sink {
   }
 
   Replacement concat() {
+    if (!all_come_along()) return keep();
     std::vector<ValueId> operands;
     for (const ValueId id : c_.op.operands) {
       QUARTET_ASSIGN(const ValueId operand, inner(id));
