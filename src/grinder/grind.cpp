@@ -276,9 +276,9 @@ class Grinder {
     forget(body);
     QUARTET_ASSIGN(map_[body.arguments[1]], truth(true));
     if (const auto trips = unrollable(op, operands)) return unroll(op, operands, *trips);
-    // A condition that is always true is none.
-    if (const graph::Constant* known = operands[1] == kNoValue ? nullptr : builder_.constant_of(operands[1]))
-      if (known->data[0] != 0) operands[1] = kNoValue;
+    // A condition that is always true is none; but where the body ends the loop, its stacked results say so by having it.
+    const graph::Constant* known = operands[1] == kNoValue ? nullptr : builder_.constant_of(operands[1]);
+    if (known && known->data[0] != 0 && !op.attrs.contains(AttrKey::trip)) operands[1] = kNoValue;
     QUARTET_TRY(hoist(body));
     graph::OpExtras extras{{}, -1, op.name};
     QUARTET_ASSIGN(const int32_t id, region(body));

@@ -17,13 +17,15 @@ using namespace onnx;
 constexpr uint64_t kMaxModelBytes = uint64_t{1} << 32;
 constexpr int64_t kOldestOpset = 7, kNewestOpset = 21;
 constexpr size_t kMaxListed = 50;
+constexpr size_t kMaxDepth = 60;  // of graphs inside nodes
 
 std::string shown(std::string_view name) { return "'" + std::string(name.substr(0, 120)) + "'"; }
 
 const OpRow* find_row(std::string_view op, int64_t version) {
-  for (const auto rows : {math_ops(), activation_ops(), matmul_ops(), reduce_ops(), shape_ops(), slice_ops(),
-                          constant_ops(), conv_ops(), pool_ops(), norm_ops(), resize_ops(), trig_ops(), quantize_ops(),
-                          index_ops(), block_ops(), einsum_ops(), loss_ops(), sort_ops(), window_ops()})
+  for (const auto rows :
+       {math_ops(),  activation_ops(), matmul_ops(), reduce_ops(), shape_ops(),  slice_ops(),    constant_ops(),
+        conv_ops(),  pool_ops(),       norm_ops(),   resize_ops(), trig_ops(),   quantize_ops(), index_ops(),
+        block_ops(), einsum_ops(),     loss_ops(),   sort_ops(),   window_ops(), control_ops(),  rnn_ops()})
     for (const OpRow& row : rows)
       if (row.op == op && version >= row.since && version < row.until) return &row;
   return nullptr;
@@ -41,7 +43,7 @@ std::string symbol_name(std::string_view text) {
   return name;
 }
 
-class Importer {
+class Importer final : public GraphWalker {
  public:
   Importer(const Model& model, ExternalFiles files, std::shared_ptr<const void> owner)
       : model_(model), files_(std::move(files)), owner_(std::move(owner)) {}
@@ -49,8 +51,8 @@ class Importer {
   Result<std::shared_ptr<const graph::Graph>> run() {
     QUARTET_TRY(read_opset());
     const Graph& source = *model_.graph;
-    if (source.sparse_initializers) return Status(Code::unsupported, "sparse initializers");
-    for (const Tensor& tensor : source.initializers) QUARTET_TRY(add_initializer(tensor));
+    scopes_.emplace_back();
+    QUARTET_TRY(add_initializers(source));
     for (const ValueInfo& input : source.inputs) QUARTET_TRY(add_input(input));
     for (const Node& node : source.nodes) QUARTET_TRY(add_node(node));
     if (!unsupported_.empty()) return unsupported_error();
@@ -58,7 +60,56 @@ class Importer {
     return builder_.finish();
   }
 
+  // A graph inside a node, in a scope of its own; names of the graphs around are known in it.
+  Result<std::vector<Value>> walk(const Graph& source, std::vector<Value> arguments) override {
+    if (scopes_.size() >= kMaxDepth)
+      return make_error(Code::resource_exhausted, "graphs nested deeper than %zu", kMaxDepth);
+    if (source.inputs.size() != arguments.size())
+      return make_error(Code::invalid_argument, "the graph inside it has %zu inputs, not %zu", source.inputs.size(),
+                        arguments.size());
+    scopes_.emplace_back();
+    auto results = walk_inside(source, std::move(arguments));
+    scopes_.pop_back();
+    return results;
+  }
+
  private:
+  using Scope = std::unordered_map<std::string, Value>;
+
+  Result<std::vector<Value>> walk_inside(const Graph& source, std::vector<Value> arguments) {
+    for (size_t i = 0; i < arguments.size(); ++i) QUARTET_TRY(define(source.inputs[i].name, std::move(arguments[i])));
+    QUARTET_TRY(add_initializers(source));
+    for (const Node& node : source.nodes) QUARTET_TRY(add_node(node));
+    std::vector<Value> results;
+    for (const ValueInfo& output : source.outputs) {
+      const Value* found = find(output.name);
+      if (!found)
+        return make_error(Code::invalid_argument, "nothing gives output %s of the graph inside it",
+                          shown(output.name).c_str());
+      results.push_back(*found);
+    }
+    return results;
+  }
+
+  // The value of a name. One of a graph around that is not a tensor yet becomes one in the innermost graph alone: a
+  // tensor made here is not visible outside.
+  Value* find(std::string_view name) {
+    const std::string key(name);
+    for (size_t i = scopes_.size(); i-- > 0;) {
+      const auto found = scopes_[i].find(key);
+      if (found == scopes_[i].end()) continue;
+      if (i + 1 == scopes_.size() || found->second.id != graph::kNoValue) return &found->second;
+      return &scopes_.back().emplace(key, found->second).first->second;
+    }
+    return nullptr;
+  }
+
+  Status add_initializers(const Graph& source) {
+    if (source.sparse_initializers) return Status(Code::unsupported, "sparse initializers");
+    for (const Tensor& tensor : source.initializers) QUARTET_TRY(add_initializer(tensor));
+    return {};
+  }
+
   Status read_opset() {
     for (const Opset& opset : model_.opsets)
       if (opset.domain.empty() || opset.domain == "ai.onnx") version_ = opset.version;
@@ -71,7 +122,7 @@ class Importer {
 
   Status define(std::string_view name, Value value) {
     if (name.empty()) return {};
-    if (!values_.emplace(std::string(name), std::move(value)).second)
+    if (!scopes_.back().emplace(std::string(name), std::move(value)).second)
       return make_error(Code::invalid_argument, "two values are called %s", shown(name).c_str());
     return {};
   }
@@ -85,7 +136,7 @@ class Importer {
   }
 
   Status add_input(const ValueInfo& input) {
-    if (values_.count(std::string(input.name))) return {};  // an initializer's default: a constant
+    if (scopes_.back().count(std::string(input.name))) return {};  // an initializer's default: a constant
     const auto dtype = dtype_of(input.element_type);
     if (!input.is_tensor || !dtype)
       return make_error(Code::unsupported, "input %s is not a tensor of a type that is understood (%s)",
@@ -128,11 +179,11 @@ class Importer {
         inputs.push_back(nullptr);
         continue;
       }
-      const auto found = values_.find(std::string(name));
-      if (found == values_.end())
+      Value* found = find(name);
+      if (!found)
         return make_error(Code::invalid_argument, "node %s uses %s, which nothing before it gives",
                           describe(node).c_str(), shown(name).c_str());
-      inputs.push_back(&found->second);
+      inputs.push_back(found);
     }
     while (!inputs.empty() && !inputs.back()) inputs.pop_back();
     const bool default_domain = node.domain.empty() || node.domain == "ai.onnx";
@@ -140,7 +191,7 @@ class Importer {
     if (!row) return give_up(node, "the op is not supported");
     if (std::any_of(inputs.begin(), inputs.end(), [](const Value* v) { return v && v->failed; }))
       return fail_outputs(node);
-    NodeContext context(node, version_, builder_, std::move(inputs), std::string(node.name));
+    NodeContext context(node, version_, builder_, std::move(inputs), std::string(node.name), *this);
     declare_results(context);
     if (auto known = fold_known(context)) {
       context.give_ints(0, *std::move(known));
@@ -148,6 +199,8 @@ class Importer {
       if (status.code() == Code::unsupported) return give_up(node, status.message());
       return status.with_prefix("node " + describe(node) + ": ");
     }
+    if (std::any_of(context.outputs().begin(), context.outputs().end(), [](const Value& v) { return v.failed; }))
+      return fail_outputs(node);
     const auto given = [&](size_t i) {
       const Value& value = context.outputs()[i];
       return value.id != graph::kNoValue || value.ints || value.constant;
@@ -188,13 +241,15 @@ class Importer {
   }
 
   // Whether a name is an operand or output anywhere.
-  bool is_used(std::string_view name) {
-    const Graph& source = *model_.graph;
-    const auto names = [&](const std::vector<std::string_view>& list) {
-      return std::find(list.begin(), list.end(), name) != list.end();
-    };
-    return std::any_of(source.nodes.begin(), source.nodes.end(), [&](const Node& n) { return names(n.inputs); }) ||
-           std::any_of(source.outputs.begin(), source.outputs.end(),
+  bool is_used(std::string_view name) const { return is_used(*model_.graph, name); }
+  static bool is_used(const Graph& source, std::string_view name) {
+    for (const Node& node : source.nodes) {
+      if (std::find(node.inputs.begin(), node.inputs.end(), name) != node.inputs.end()) return true;
+      for (const Attribute& attribute : node.attributes)
+        for (const Graph& inner : attribute.graph)
+          if (is_used(inner, name)) return true;
+    }
+    return std::any_of(source.outputs.begin(), source.outputs.end(),
                        [&](const ValueInfo& o) { return o.name == name; });
   }
 
@@ -223,10 +278,9 @@ class Importer {
   }
 
   Status add_output(const ValueInfo& output) {
-    const auto found = values_.find(std::string(output.name));
-    if (found == values_.end())
-      return make_error(Code::invalid_argument, "nothing gives output %s", shown(output.name).c_str());
-    QUARTET_ASSIGN(const ValueId id, materialise(builder_, found->second));
+    Value* found = find(output.name);
+    if (!found) return make_error(Code::invalid_argument, "nothing gives output %s", shown(output.name).c_str());
+    QUARTET_ASSIGN(const ValueId id, materialise(builder_, *found));
     return builder_.output(id, std::string(output.name));
   }
 
@@ -235,7 +289,7 @@ class Importer {
   std::shared_ptr<const void> owner_;
   graph::Builder builder_;
   int64_t version_ = 0;
-  std::unordered_map<std::string, Value> values_;
+  std::vector<Scope> scopes_;  // innermost last
   std::vector<std::string> unsupported_;
 };
 

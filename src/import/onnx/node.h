@@ -35,18 +35,38 @@ struct Value {
   bool is_input = false;  // an input of the model
 };
 
+// Walks the graphs inside nodes: what control flow needs of the importer.
+class GraphWalker {
+ public:
+  // The values of the graph's outputs for its inputs, built where the builder stands. One that `failed` came from a
+  // node that is not supported, which has been noted.
+  virtual Result<std::vector<Value>> walk(const Graph& graph, std::vector<Value> arguments) = 0;
+
+ protected:
+  ~GraphWalker() = default;
+};
+
 class NodeContext {
  public:
-  NodeContext(const Node& node, int64_t version, graph::Builder& builder, std::vector<Value*> inputs, std::string label)
-      : node_(node), version_(version), builder_(builder), inputs_(std::move(inputs)), label_(std::move(label)) {
+  NodeContext(const Node& node, int64_t version, graph::Builder& builder, std::vector<Value*> inputs, std::string label,
+              GraphWalker& graphs)
+      : node_(node),
+        version_(version),
+        builder_(builder),
+        inputs_(std::move(inputs)),
+        label_(std::move(label)),
+        graphs_(graphs) {
     outputs_.resize(node.outputs.size());
   }
 
   const Node& node() const { return node_; }
   int64_t version() const { return version_; }
   graph::Builder& builder() { return builder_; }
+  GraphWalker& graphs() { return graphs_; }
   size_t output_count() const { return outputs_.size(); }
   std::vector<Value>& outputs() { return outputs_; }
+  const Value& value(size_t i) const { return *inputs_[i]; }  // of an operand that is there
+  const std::string& label() const { return label_; }
 
   // Operands. An operand may be left out at the end or by an empty name.
   size_t input_count() const { return inputs_.size(); }
@@ -95,6 +115,11 @@ class NodeContext {
   Result<ValueId> cast(ValueId x, DType to);  // x itself if it has the type
 
   // Results.
+  void give_value(size_t output, Value value) { outputs_[output] = std::move(value); }
+  // No output is there, for a reason that has been noted.
+  void fail() {
+    for (Value& output : outputs_) output.failed = true;
+  }
   Status give(size_t output, ValueId id);
   Status give(size_t output, Result<ValueId> id);
   void give_ints(size_t output, KnownInts ints) { outputs_[output].ints = std::move(ints); }
@@ -105,12 +130,16 @@ class NodeContext {
   graph::Builder& builder_;
   std::vector<Value*> inputs_;
   std::string label_;
+  GraphWalker& graphs_;
   std::vector<Value> outputs_;
   std::map<size_t, graph::Shape> declared_;
 };
 
 // Makes a value a tensor of the graph.
 Result<ValueId> materialise(graph::Builder& builder, Value& value);
+
+// The content of a small value that follows from constants alone.
+std::optional<graph::Constant> constant_value(const graph::Builder& builder, const Value& value);
 
 // A row of an op family's table: node functions by op and version.
 struct OpRow {
@@ -127,6 +156,8 @@ std::span<const OpRow> reduce_ops();
 std::span<const OpRow> shape_ops();
 std::span<const OpRow> slice_ops();
 std::span<const OpRow> constant_ops();
+std::span<const OpRow> control_ops();
+std::span<const OpRow> rnn_ops();
 std::span<const OpRow> conv_ops();
 std::span<const OpRow> pool_ops();
 std::span<const OpRow> norm_ops();
