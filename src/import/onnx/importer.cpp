@@ -105,7 +105,7 @@ class Importer {
     }
     Value value;
     auto id = builder_.input(std::string(input.name), std::move(type));
-    if (!id.ok()) return id.status().with_prefix("input " + shown(input.name) + ": ");
+    if (!id.ok()) return id.status();
     value.id = *id;
     return define(input.name, std::move(value));
   }
