@@ -57,5 +57,10 @@ TEST(AwkwardGraphs, FloatRemaindersBesideContractions) {
       "%4 = rem %3, %1  %5 = reduce_sum %4 {axes = [1]}  return %5 }");
 }
 
+// A dim that was declared and then not needed.
+TEST(AwkwardGraphs, UnusedDims) {
+  expect_as_interpreted("dim j in [1, _] graph (%a: f32[2, 3]) { %0 = neg %a  return %0 }");
+}
+
 }  // namespace
 }  // namespace quartet
