@@ -31,18 +31,17 @@ void Core::open_disk() {
   uses_sqlite_ = SqliteUse::begin(os_);
   if (!uses_sqlite_) {
     no_disk_reason_ = "this process was forked while its parent had a cache open";
-    report_(Cause::forked, LogLevel::info, "cache: memory is used alone: " + no_disk_reason_);
+    report_(Cause::forked, LogLevel::info, "memory is used alone: " + no_disk_reason_);
     return;
   }
   auto place = find_place(os_, options_.path, options_.read_only, options_.allow_network_fs);
   if (!place) {
     no_disk_reason_ = place.status().message();
-    report_(Cause::place, LogLevel::warning, "cache: memory is used alone: " + no_disk_reason_);
+    report_(Cause::place, LogLevel::warning, "memory is used alone: " + no_disk_reason_);
     return;
   }
   if (!place->claim && !options_.read_only)
-    report_(Cause::read_only, LogLevel::warning,
-            "cache: '" + place->directory + "' cannot be written, it is only read");
+    report_(Cause::read_only, LogLevel::warning, "'" + place->directory + "' cannot be written, it is only read");
   const std::string directory = place->directory;
   Store::Config config;
   config.os = &os_;
@@ -124,7 +123,7 @@ std::optional<Hit> Core::read_disk(const EntryId& id, std::span<const uint8_t> k
       return std::nullopt;
     case Found::Outcome::damaged:
       count(counters_.misses_checksum);
-      report_(Cause::damaged, LogLevel::warning, "cache: '" + store_->file() + "': an entry is damaged, it is removed");
+      report_(Cause::damaged, LogLevel::warning, "'" + store_->file() + "': an entry is damaged, it is removed");
       if (writer_) writer_->remove_damaged(found.id, found.sum);
       return std::nullopt;
     case Found::Outcome::hit:
@@ -169,9 +168,8 @@ void Core::put(std::span<const uint8_t> key, Kind kind, std::string_view env, st
 void Core::mark_bad(std::span<const uint8_t> key, Kind kind, std::string_view reason) {
   count(counters_.marked_bad);
   const EntryId id = id_of(key, kind);
-  report_(
-      Cause::bad, LogLevel::warning,
-      "cache: the entry " + id.index.hex() + " proved unusable and is removed: " + std::string(reason.substr(0, 256)));
+  report_(Cause::bad, LogLevel::warning,
+          "the entry " + id.index.hex() + " proved unusable and is removed: " + std::string(reason.substr(0, 256)));
   if (store_) {
     std::lock_guard guard(bad_mutex_);
     ++bad_[id];

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <map>
 #include <mutex>
+#include <new>
 #include <utility>
 
 namespace quartet::cache {
@@ -23,7 +24,9 @@ struct Registry {
 };
 
 Registry& registry() {
-  static Registry& instance = *new Registry;  // never destroyed: caches may be closed while the process ends
+  // Never destroyed: caches may be closed while the process ends. Not on the heap, whose owner may be a context.
+  alignas(Registry) static unsigned char storage[sizeof(Registry)];
+  static Registry& instance = *new (storage) Registry;
   return instance;
 }
 

@@ -61,7 +61,7 @@ std::unique_ptr<Connection> Store::open_connection(Side side) {
   std::unique_ptr<FileLock> gate;
   if (place_.writable && !(gate = lock_gate(LockMode::shared))) {
     (*config_.report)(Cause::open, LogLevel::warning,
-                      "cache: '" + place_.file + "' is being replaced or its lock file cannot be opened");
+                      "'" + place_.file + "' is being replaced or its lock file cannot be opened");
     switch_off(side, "the lock file of the cache directory cannot be taken");
     return nullptr;
   }
@@ -75,8 +75,7 @@ std::unique_ptr<Connection> Store::open_connection(Side side) {
   std::unique_ptr<Connection> connection;
   int rc = Connection::open(config, connection);
   if (trouble_of(rc) == Trouble::refused && !config.read_only) {
-    (*config_.report)(Cause::read_only, LogLevel::warning,
-                      "cache: '" + place_.file + "' cannot be written, it is only read");
+    (*config_.report)(Cause::read_only, LogLevel::warning, "'" + place_.file + "' cannot be written, it is only read");
     off_[at(Side::write)].store(true);
     config.read_only = true;
     rc = Connection::open(config, connection);
@@ -97,7 +96,7 @@ std::unique_ptr<Connection> Store::open_connection(Side side) {
   if (trouble == Trouble::corrupt && info && repair(info->device, info->inode)) return nullptr;
   (*config_.report)(
       Cause::open, LogLevel::warning,
-      format("cache: '%s' cannot be opened (%s); memory is used alone", place_.file.c_str(), sqlite3_errstr(rc)));
+      format("'%s' cannot be opened (%s); memory is used alone", place_.file.c_str(), sqlite3_errstr(rc)));
   if (trouble != Trouble::soft) switch_off(side, format("the file cannot be opened: %s", sqlite3_errstr(rc)));
   return nullptr;
 }
@@ -109,7 +108,7 @@ bool Store::note(Connection& connection, int rc, Side side) {
     if (failures.load(std::memory_order_relaxed) != 0) failures.store(0);
     return true;
   }
-  const std::string words = format("cache: '%s': %s", place_.file.c_str(), sqlite3_errstr(rc));
+  const std::string words = format("'%s': %s", place_.file.c_str(), sqlite3_errstr(rc));
   if (trouble == Trouble::soft) {
     (*config_.report)(Cause::soft, LogLevel::info, words);
     return false;
@@ -129,7 +128,7 @@ bool Store::note(Connection& connection, int rc, Side side) {
 
 void Store::switch_off(Side side, const std::string& reason) {
   (*config_.report)(Cause::off, LogLevel::warning,
-                    format("cache: '%s' is %s for this process: %s", place_.file.c_str(),
+                    format("'%s' is %s for this process: %s", place_.file.c_str(),
                            side == Side::read ? "off" : "no longer written", reason.c_str()));
   off_[at(Side::write)].store(true);
   if (side == Side::write) return;
@@ -158,7 +157,7 @@ bool Store::repair(uint64_t device, uint64_t inode) {
     repaired_ = true;
     count(config_.counters->repairs);
     (*config_.report)(Cause::corrupt, LogLevel::warning,
-                      "cache: '" + place_.file + "' was damaged; it is kept as .bad and made anew");
+                      "'" + place_.file + "' was damaged; it is kept as .bad and made anew");
   }  // else another thread or process has done it
   return begin_new_file();
 }

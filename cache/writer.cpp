@@ -39,8 +39,7 @@ bool Writer::start_locked() {
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (failed_)
-    (*config_.report)(Cause::thread, LogLevel::warning,
-                      "cache: no thread could be started; nothing is written to disk");
+    (*config_.report)(Cause::thread, LogLevel::warning, "no thread could be started; nothing is written to disk");
   return started_;
 }
 
@@ -60,8 +59,7 @@ bool Writer::put(NewEntry entry) {
   Job job;
   job.entry = std::move(entry);
   if (enqueue(std::move(job))) return true;
-  (*config_.report)(Cause::full_queue, LogLevel::info,
-                    "cache: the disk cannot follow; some entries are kept in memory only");
+  (*config_.report)(Cause::full_queue, LogLevel::info, "the disk cannot follow; some entries are kept in memory only");
   return false;
 }
 

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "base/checked.h"
+#include "base/int_expr_limits.h"
 
 namespace quartet {
 
@@ -12,8 +13,6 @@ namespace {
 using Atom = IntExpr::Atom;
 using Term = IntExpr::Term;
 using Func = IntExpr::Func;
-
-constexpr size_t kMaxTerms = 4096;
 
 int64_t floor_div_i64(int64_t a, int64_t b) { return a / b - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0); }
 
@@ -75,7 +74,7 @@ struct IntExprBuilder {
   }
 
   static IntExpr make(int64_t constant, std::vector<Term> terms) {
-    if (terms.size() > kMaxTerms) return IntExpr::invalid();
+    if (terms.size() > kMaxExprTerms) return IntExpr::invalid();
     IntExpr e(constant);
     if (!terms.empty()) e.terms_ = std::make_shared<const std::vector<Term>>(std::move(terms));
     return e;
@@ -94,8 +93,17 @@ struct IntExprBuilder {
     return make(0, {term});
   }
 
+  static int depth_of(const IntExpr& e) {
+    int depth = 0;
+    for (const Term& term : e.terms())
+      for (const Atom& atom : term.factors) depth = std::max(depth, atom.func ? atom.func->depth : 0);
+    return depth;
+  }
+
   static IntExpr func(Func kind, const IntExpr& a, const IntExpr& b) {
-    return from_atom(Atom{-1, std::make_shared<const IntExpr::FuncNode>(IntExpr::FuncNode{kind, a, b})});
+    const int depth = 1 + std::max(depth_of(a), depth_of(b));
+    if (depth > kMaxExprDepth) return IntExpr::invalid();
+    return from_atom(Atom{-1, std::make_shared<const IntExpr::FuncNode>(IntExpr::FuncNode{kind, a, b, depth})});
   }
 
   // a + scale * b
@@ -124,22 +132,47 @@ struct IntExprBuilder {
     return make(*constant, std::move(terms));
   }
 
-  static IntExpr scale_by_term(const IntExpr& a, int64_t coefficient, const std::vector<Atom>& factors) {
-    IntExpr result;
-    const auto add = [&](int64_t c, const std::vector<Atom>& f) {
-      const auto product = checked_mul(c, coefficient);
-      if (!product) return false;
-      if (*product == 0) return true;
-      Term term{*product, f};
-      term.factors.insert(term.factors.end(), factors.begin(), factors.end());
-      std::sort(term.factors.begin(), term.factors.end(), atom_less);
-      result = result + from_term(term);
-      return result.is_valid();
+  // Terms in any order, several of the same factors among them.
+  static IntExpr collect(int64_t constant, std::vector<Term> terms) {
+    std::sort(terms.begin(), terms.end(),
+              [](const Term& a, const Term& b) { return compare_factors(a.factors, b.factors) < 0; });
+    std::vector<Term> sums;
+    for (Term& term : terms) {
+      if (sums.empty() || compare_factors(sums.back().factors, term.factors) != 0) {
+        sums.push_back(std::move(term));
+        continue;
+      }
+      const auto sum = checked_add(sums.back().coefficient, term.coefficient);
+      if (!sum) return IntExpr::invalid();
+      sums.back().coefficient = *sum;
+    }
+    std::erase_if(sums, [](const Term& term) { return term.coefficient == 0; });
+    return make(constant, std::move(sums));
+  }
+
+  static IntExpr product(const IntExpr& a, const IntExpr& b) {
+    if ((a.terms().size() + 1) * (b.terms().size() + 1) > kMaxExprProducts) return IntExpr::invalid();
+    const auto constant = checked_mul(a.constant_, b.constant_);
+    if (!constant) return IntExpr::invalid();
+    std::vector<Term> terms;
+    const auto add = [&terms](int64_t x, const std::vector<Atom>& fx, int64_t y, const std::vector<Atom>& fy) {
+      const auto coefficient = checked_mul(x, y);
+      if (!coefficient || fx.size() + fy.size() > kMaxExprFactors) return false;
+      if (*coefficient == 0) return true;
+      Term term{*coefficient, {}};
+      term.factors.reserve(fx.size() + fy.size());
+      std::merge(fx.begin(), fx.end(), fy.begin(), fy.end(), std::back_inserter(term.factors), atom_less);
+      terms.push_back(std::move(term));
+      return true;
     };
-    if (!add(a.constant_, {})) return IntExpr::invalid();
-    for (const Term& term : a.terms())
-      if (!add(term.coefficient, term.factors)) return IntExpr::invalid();
-    return result;
+    for (const Term& s : a.terms()) {
+      if (!add(s.coefficient, s.factors, b.constant_, {})) return IntExpr::invalid();
+      for (const Term& t : b.terms())
+        if (!add(s.coefficient, s.factors, t.coefficient, t.factors)) return IntExpr::invalid();
+    }
+    for (const Term& t : b.terms())
+      if (!add(a.constant_, {}, t.coefficient, t.factors)) return IntExpr::invalid();
+    return collect(*constant, std::move(terms));
   }
 
   // The expression as one monomial, if it is a single nonzero one.
@@ -154,21 +187,25 @@ struct IntExprBuilder {
   // e = divisor * quotient + rest, every term of rest not divisible. A constant's remainder is in [0, c) for a numeric
   // divisor c.
   static std::pair<IntExpr, IntExpr> split(const IntExpr& e, const Monomial& divisor) {
-    IntExpr quotient, rest;
+    int64_t quotient = 0, rest = e.constant_;
     if (divisor.factors.empty()) {
-      const int64_t q = floor_div_i64(e.constant_, divisor.coefficient);
-      quotient = q;
-      rest = e.constant_ - q * divisor.coefficient;
-    } else {
-      rest = e.constant_;
+      quotient = floor_div_i64(e.constant_, divisor.coefficient);
+      rest = e.constant_ - quotient * divisor.coefficient;
     }
+    std::vector<Term> divided, kept;
     for (const Term& term : e.terms()) {
-      if (const auto q = divide(term.coefficient, term.factors, divisor))
-        quotient = quotient + from_term(*q);
-      else
-        rest = rest + from_term(term);
+      auto q = divide(term.coefficient, term.factors, divisor);
+      if (!q) {
+        kept.push_back(term);
+      } else if (q->factors.empty()) {
+        const auto sum = checked_add(quotient, q->coefficient);
+        if (!sum) return {IntExpr::invalid(), IntExpr::invalid()};
+        quotient = *sum;
+      } else {
+        divided.push_back(*std::move(q));
+      }
     }
-    return {quotient, rest};
+    return {collect(quotient, std::move(divided)), collect(rest, std::move(kept))};
   }
 
   // Greatest common divisor of a numeric divisor and every term's coefficient.
@@ -240,13 +277,7 @@ IntExpr operator-(const IntExpr& a, const IntExpr& b) { return IntExprBuilder::a
 
 IntExpr operator*(const IntExpr& a, const IntExpr& b) {
   if (!a.is_valid() || !b.is_valid()) return IntExpr::invalid();
-  if (a.terms().size() < b.terms().size()) return b * a;
-  IntExpr result = IntExprBuilder::scale_by_term(a, b.constant_, {});
-  for (const Term& term : b.terms()) {
-    if (!result.is_valid()) return result;
-    result = result + IntExprBuilder::scale_by_term(a, term.coefficient, term.factors);
-  }
-  return result;
+  return IntExprBuilder::product(a, b);
 }
 
 IntExpr floor_div(const IntExpr& a, const IntExpr& b) {
@@ -601,71 +632,5 @@ IntExpr::Range IntExpr::bounds(const RangeOf& range_of) const {
   const IntExpr e = reasoner.simplify(*this);
   return {reasoner.bound(e, false), reasoner.bound(e, true)};
 }
-
-// ---- Bytes ----------------------------------------------------------------------------------------------------------
-
-void IntExpr::write(ByteWriter& out) const {
-  if (!valid_) {
-    out.u8(2);
-    return;
-  }
-  out.u8(is_constant() ? 0 : 1);
-  out.i64(constant_);
-  if (is_constant()) return;
-  out.u32(static_cast<uint32_t>(terms().size()));
-  for (const Term& term : terms()) {
-    out.i64(term.coefficient);
-    out.u8(static_cast<uint8_t>(std::min<size_t>(term.factors.size(), 255)));
-    for (const Atom& atom : term.factors) {
-      out.u8(atom.func ? static_cast<uint8_t>(1 + static_cast<uint8_t>(atom.func->func)) : 0);
-      if (!atom.func) {
-        out.i32(atom.symbol);
-        continue;
-      }
-      atom.func->a.write(out);
-      atom.func->b.write(out);
-    }
-  }
-}
-
-namespace {
-
-constexpr int kMaxReadDepth = 32;
-
-IntExpr read_at(ByteReader& in, int depth) {
-  const uint8_t tag = in.u8();
-  if (tag == 2) return IntExpr::invalid();
-  if (tag > 2 || depth > kMaxReadDepth) {
-    in.fail("a malformed integer expression");
-    return IntExpr::invalid();
-  }
-  IntExpr result = in.i64();
-  if (tag == 0) return result;
-  const uint32_t terms = in.u32();
-  if (terms > kMaxTerms) in.fail("an integer expression with too many terms");
-  for (uint32_t t = 0; t < terms && in.ok(); ++t) {
-    IntExpr product = in.i64();
-    const int factors = in.u8();
-    for (int f = 0; f < factors && in.ok(); ++f) {
-      const uint8_t kind = in.u8();
-      if (kind == 0) {
-        const Symbol s = in.i32();
-        if (s < 0) in.fail("a negative symbol");
-        product = product * IntExpr::symbol(s);
-        continue;
-      }
-      if (kind > 4) in.fail("an unknown integer function");
-      const IntExpr a = read_at(in, depth + 1);
-      const IntExpr b = read_at(in, depth + 1);
-      product = product * apply(static_cast<Func>(kind - 1), a, b);
-    }
-    result = result + product;
-  }
-  return result;
-}
-
-}  // namespace
-
-IntExpr IntExpr::read(ByteReader& in) { return read_at(in, 0); }
 
 }  // namespace quartet

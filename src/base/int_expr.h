@@ -146,6 +146,7 @@ struct IntExpr::Linear {
 struct IntExpr::FuncNode {
   Func func;
   IntExpr a, b;
+  int depth = 1;  // functions one inside the other, this one included
 };
 
 }  // namespace quartet

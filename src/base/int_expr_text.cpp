@@ -2,6 +2,7 @@
 #include <cctype>
 
 #include "base/int_expr.h"
+#include "base/int_expr_limits.h"
 
 namespace quartet {
 
@@ -35,13 +36,11 @@ class Parser {
     QUARTET_ASSIGN(IntExpr e, sum());
     skip_space();
     if (at_ != text_.size()) return error("unexpected text");
-    if (!e.is_valid()) return error("overflow or division by zero");
+    if (!e.is_valid()) return error("overflow, division by zero or too large");
     return e;
   }
 
  private:
-  static constexpr int kMaxDepth = 64;
-
   Status error(const char* what) const {
     return make_error(Code::invalid_argument, "integer expression '%.*s': %s at column %zu",
                       static_cast<int>(std::min<size_t>(text_.size(), 120)), text_.data(), what, at_ + 1);
@@ -81,7 +80,7 @@ class Parser {
   }
 
   Result<IntExpr> factor() {
-    if (++depth_ > kMaxDepth) return error("nested too deeply");
+    if (++depth_ > kMaxExprDepth) return error("nested too deeply");
     auto result = factor_inner();
     --depth_;
     return result;

@@ -127,9 +127,7 @@ int32_t quartet_builder_dim_text(quartet_builder* builder, const char* text, siz
     QUARTET_TRY(not_null(out_dim, "out_dim"));
     QUARTET_ASSIGN(const std::string_view expression, name_argument(text, text_size, "text"));
     QUARTET_ASSIGN(const IntExpr dim, graph.dim(expression));
-    if (!graph.dims().well_formed(dim)) {
-      return make_error(Code::invalid_argument, "'%s' is no extent", graph.dims().text(dim).c_str());
-    }
+    if (!graph.dims().well_formed(dim)) return graph.dims().no_extent(dim);
     *out_dim = number_of(*builder, dim);
     return {};
   });

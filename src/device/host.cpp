@@ -4,7 +4,9 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <type_traits>
 
 #include "device/class_model.h"
 
@@ -100,26 +102,32 @@ std::vector<std::string> host_features(const FeatureBits& bits, Isa isa) {
   return found;
 }
 
-// What CPUID says, asked once per process: it cannot change, and under a hypervisor each question is a trap.
+// What CPUID says, asked once per process: it cannot change, and under a hypervisor each question is a trap. It owns no
+// memory: that would be the first context's, and outlive it.
 struct Probe {
+  static constexpr uint32_t kMostCaches = 16;
+
   FeatureBits bits;
   CpuIdentity id = identify();
-  std::vector<Registers> caches;  // one per cache: leaf 4 on Intel and 0x8000001D on AMD (the same layout)
+  std::array<Registers, kMostCaches> caches;  // leaf 4 on Intel and 0x8000001D on AMD (the same layout)
+  uint32_t cache_count = 0;
 
   Probe() {
     const uint32_t leaf = id.vendor == CpuIdentity::Vendor::amd ? 0x8000001du : 4u;
-    for (uint32_t i = 0; i < 16; ++i) {
-      const Registers r = cpuid(leaf, i);
+    while (cache_count < kMostCaches) {
+      const Registers r = cpuid(leaf, cache_count);
       if ((r.a & 31u) == 0) break;
-      caches.push_back(r);
+      caches[cache_count++] = r;
     }
   }
 };
+static_assert(std::is_trivially_destructible_v<Probe>);
 
 // Data and unified caches.
 void set_caches(CpuModel& model, const Probe& probe) {
   bool has_l3 = false, any = false;
-  for (const Registers& r : probe.caches) {
+  for (uint32_t i = 0; i < probe.cache_count; ++i) {
+    const Registers& r = probe.caches[i];
     const uint32_t type = r.a & 31u, number = r.a >> 5 & 7u;
     if (type == 2 || number < 1 || number > 3) continue;  // instructions only
     const int64_t line = (r.b & 0xfffu) + 1, partitions = (r.b >> 12 & 0x3ffu) + 1, ways = (r.b >> 22) + 1;

@@ -96,8 +96,7 @@ Status check_shape(OpCode code, AttrKey key, size_t rank, const Shape& shape, co
   const bool signed_values = code == OpCode::dims || key == AttrKey::starts || key == AttrKey::limits;
   for (const IntExpr& e : shape) {
     if (e.is_constant() && signed_values) continue;
-    if (!dims.well_formed(e))
-      return make_error(Code::invalid_argument, "%s: '%s' is no extent", attr_key_name(key), dims.text(e).c_str());
+    if (!dims.well_formed(e)) return dims.no_extent(e).with_prefix(std::string(attr_key_name(key)) + ": ");
   }
   return {};
 }

@@ -87,6 +87,17 @@ bool Dims::well_formed(const IntExpr& dim) const {
          !dim.contains_any([this](Symbol s) { return s < 0 || static_cast<size_t>(s) >= symbols_.size(); });
 }
 
+Status Dims::no_extent(const IntExpr& dim) const {
+  if (!dim.is_valid())
+    return {Code::invalid_argument, "an extent that is out of range, divides by zero or is too large an expression"};
+  constexpr size_t kShown = 120;
+  std::string shown = text(dim);
+  if (shown.size() > kShown) shown = shown.substr(0, kShown) + " ...";
+  int atoms = kMaxAtoms;
+  return make_error(Code::invalid_argument, "'%s' is no extent%s", shown.c_str(),
+                    is_small(dim, 0, atoms) ? "" : ": the expression is too large");
+}
+
 std::string Dims::text(const IntExpr& e) const {
   return e.to_text([this](Symbol s) {
     if (s >= 0 && static_cast<size_t>(s) < symbols_.size()) return symbols_[static_cast<size_t>(s)].name;

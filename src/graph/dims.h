@@ -24,6 +24,8 @@ class Dims {
   // A dim is well formed: a valid expression over the symbols alone, of bounded size and nesting, and not a negative
   // number.
   bool well_formed(const IntExpr& dim) const;
+  // invalid_argument with the reason for a dim that is not well formed.
+  Status no_extent(const IntExpr& dim) const;
 
   std::string text(const IntExpr& e) const;
   std::string text(const Shape& shape) const;      // "[batch, 64]"

@@ -30,7 +30,7 @@ inline constexpr ValueId kNoValue = -1;  // an absent optional operand
 using Shape = std::vector<IntExpr>;
 
 inline constexpr size_t kMaxRank = 16;
-inline constexpr int kMaxRegionDepth = 64;
+inline constexpr int kMaxRegionDepth = 24;
 
 struct TensorType {
   DType dtype = DType::invalid;

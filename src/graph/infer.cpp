@@ -151,10 +151,9 @@ Status check_type(const TensorType& type, const Dims& dims) {
   if (!is_valid(type.dtype)) return make_error(Code::invalid_argument, "no element type");
   if (type.rank() > kMaxRank)
     return make_error(Code::invalid_argument, "rank %zu, more than %zu", type.rank(), kMaxRank);
-  for (const IntExpr& dim : type.shape)
-    if (!dims.well_formed(dim))
-      return make_error(Code::invalid_argument, "%s: '%s' is no extent", dims.text(type).c_str(),
-                        dims.text(dim).c_str());
+  for (size_t d = 0; d < type.rank(); ++d)
+    if (!dims.well_formed(type.shape[d]))
+      return dims.no_extent(type.shape[d]).with_prefix(format("%s, dim %zu: ", dtype_name(type.dtype), d));
   if (type.is_static() && !type.bytes())
     return make_error(Code::resource_exhausted, "%s is larger than 2^62 bytes", dims.text(type).c_str());
   return {};

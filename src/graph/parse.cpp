@@ -420,7 +420,8 @@ class Parser {
   Result<ValueId> constant() {
     QUARTET_ASSIGN(TensorType wanted, type());
     const auto size = wanted.is_static() ? wanted.bytes() : std::nullopt;
-    if (!size) return at_.error("a constant of type " + builder_.dims().text(wanted));
+    if (!size)
+      return at_.error("a constant of type " + builder_.dims().text(wanted) + " has no size, or one above 2^62 bytes");
     Result<Constant> made = at_.error("'[', 'all' or 'digest' expected");
     if (at_.take_word("digest")) {
       made = by_digest(wanted);

@@ -27,13 +27,12 @@ const char* storage_name(Storage storage) {
 
 class Verifier {
  public:
-  explicit Verifier(const Program& program) : p_(program) {}
+  explicit Verifier(const Program& program) : p_(program), used_(program.dims.size()) {}
 
   Status run() {
     QUARTET_TRY(dims());
     QUARTET_TRY(tensors(p_.inputs, "input"));
     QUARTET_TRY(tensors(p_.outputs, "output"));
-    QUARTET_TRY(bound_dims());
     QUARTET_TRY(buffers());
     QUARTET_TRY(kernels());
     QUARTET_TRY(stages(p_.prepare, true));
@@ -42,19 +41,23 @@ class Verifier {
     QUARTET_TRY(verify_body(p_));
     QUARTET_TRY(copies());
     QUARTET_TRY(outputs_written());
+    QUARTET_TRY(bound_dims());
     return memory();
   }
 
  private:
   static Status bad(const std::string& what) { return {Code::invalid_argument, what}; }
 
+  // Notes the dims it uses.
   Status expression(const IntExpr& e, const std::string& what, bool constant = false, bool negative = false) const {
     if (!e.is_valid()) return bad(what + " is not a valid expression");
     if (constant && !e.is_constant()) return bad(what + " must be a constant, not " + e.to_text());
     if (!negative && e.is_constant() && e.constant().value_or(0) < 0) return bad(what + " is negative: " + e.to_text());
-    for (const Symbol s : e.symbols())
+    for (const Symbol s : e.symbols()) {
       if (s < 0 || static_cast<size_t>(s) >= p_.dims.size())
         return bad(what + " uses symbol " + std::to_string(s) + ", which is no dim of the program");
+      used_[static_cast<size_t>(s)] = true;
+    }
     return {};
   }
 
@@ -82,7 +85,7 @@ class Verifier {
       for (const IntExpr& extent : input.shape)
         if (const auto symbol = extent.as_symbol()) bound[static_cast<size_t>(*symbol)] = true;
     for (size_t i = 0; i < bound.size(); ++i)
-      if (!bound[i])
+      if (used_[i] && !bound[i])
         return bad("dim '" + p_.dims[i].name + "' is not the whole extent of any input's axis, so nothing binds it");
     return {};
   }
@@ -248,6 +251,7 @@ class Verifier {
   }
 
   const Program& p_;
+  mutable std::vector<bool> used_;  // by dim
 };
 
 }  // namespace

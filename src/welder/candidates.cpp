@@ -6,12 +6,32 @@ namespace quartet::welder {
 namespace {
 
 constexpr int32_t kMostViews = 32;  // one through the other
-constexpr size_t kMostBody = 256;   // body nodes of a group: beyond, registers and compile time suffer
+constexpr size_t kMostBody = 256;   // weight of a group's body: beyond, registers and compile time suffer
+constexpr size_t kLongWeight = 16;  // of a node that becomes a few hundred instructions; of others: 1
 constexpr size_t kMostInputs = 32;  // tensors a kernel reads
 
 void add_unique(std::vector<int32_t>& list, int32_t value) {
   const auto at = std::lower_bound(list.begin(), list.end(), value);
   if (at == list.end() || *at != value) list.insert(at, value);
+}
+
+size_t weight(const tile::TensorExpr& expr) {
+  size_t sum = 0;
+  for (const tile::BodyNode& node : expr.body) {
+    const bool is_long = node.kind == tile::BodyNode::Kind::op &&
+                         (node.op == ScalarOp::sin || node.op == ScalarOp::cos || node.op == ScalarOp::pow ||
+                          (node.op == ScalarOp::rem && is_float(node.dtype)));
+    sum += is_long ? kLongWeight : 1;
+  }
+  return sum;
+}
+
+// Kernels do float remainders by a loop, and a contraction's tile is finished without any.
+bool loops_in_a_tile(const tile::TensorExpr& expr) {
+  return expr.reduction == tile::Reduction::contraction &&
+         std::any_of(expr.body.begin(), expr.body.end(), [](const tile::BodyNode& node) {
+           return node.kind == tile::BodyNode::Kind::op && node.op == ScalarOp::rem && is_float(node.dtype);
+         });
 }
 
 }  // namespace
@@ -121,8 +141,11 @@ Result<Candidate> Graph::candidate(std::vector<int32_t> anchored) const {
   group.domain = group.core >= 0 ? group.core : anchored.back();
   group.outputs = outputs_of(anchored);
   QUARTET_ASSIGN(const tile::Fused fused, tile::fuse(*graph_, group.nodes, group.core, group.domain, group.outputs));
-  if (anchored.size() > 1 && (fused.expr.body.size() > kMostBody || fused.inputs.size() > kMostInputs)) {
+  if (anchored.size() > 1 && (weight(fused.expr) > kMostBody || fused.inputs.size() > kMostInputs)) {
     return make_error(Code::failed_precondition, "the kernel would grow too large");
+  }
+  if (loops_in_a_tile(fused.expr)) {
+    return make_error(Code::failed_precondition, "a contraction cannot finish with a remainder of floats");
   }
   group.inputs = fused.inputs;
   QUARTET_ASSIGN(auto plans, roller::construct(*graph_, fused, *device_, 1));

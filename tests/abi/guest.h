@@ -15,7 +15,7 @@
 #define GUEST_FUNCTIONS(X) \
   X(abi_version) X(context_create) X(context_release) X(builder_create) \
   X(builder_destroy) X(builder_dim_symbol) X(builder_input) X(builder_op) \
-  X(builder_output) X(builder_finish) X(graph_release) X(compile) \
+  X(builder_output) X(builder_finish) X(graph_release) X(graph_parse) X(compile) \
   X(program_get_info) X(program_release) X(run_sync) X(error_message) \
   X(error_release) X(cache_flush)
 /* clang-format on */

@@ -157,7 +157,7 @@ class Importer final : public GraphWalker {
     }
     Value value;
     auto id = builder_.input(std::string(input.name), std::move(type));
-    if (!id.ok()) return id.status().with_prefix("input " + shown(input.name) + ": ");
+    if (!id.ok()) return id.status();
     value.id = *id;
     value.is_input = true;
     return define(input.name, std::move(value));

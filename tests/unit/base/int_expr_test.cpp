@@ -41,6 +41,34 @@ TEST(IntExpr, OverflowAndZeroDivisionAreInvalid) {
   EXPECT_FALSE(floor_div(n, m).evaluate([](Symbol) { return 0; }).has_value());
 }
 
+// Texts and files may say anything: what is too large is invalid, and soon.
+TEST(IntExpr, TheSizeOfExpressionsIsBounded) {
+  IntExpr sum = 1, power = 1, nested = n;
+  for (int s = 0; s < 6; ++s) sum = sum + IntExpr::symbol(s);
+  for (int p = 0; p < 100; ++p) power = power * sum;
+  EXPECT_FALSE(power.is_valid());
+  power = n;
+  for (int p = 1; p < 64; ++p) power = power * n;
+  EXPECT_TRUE(power.is_valid());
+  EXPECT_FALSE((power * n).is_valid());
+  for (int d = 0; d < 32; ++d) nested = floor_div(nested * n + IntExpr(1), IntExpr(3));
+  EXPECT_TRUE(nested.is_valid());
+  ByteWriter out;
+  nested.write(out);
+  ByteReader in(out.data(), "expression");
+  EXPECT_EQ(IntExpr::read(in), nested);
+  EXPECT_TRUE(in.finish().ok());
+  EXPECT_FALSE(floor_div(nested * n + IntExpr(1), IntExpr(3)).is_valid());
+}
+
+TEST(IntExpr, TermsThatMeetAreOne) {
+  EXPECT_EQ((n + m) * (n - m), n * n - m * m);
+  EXPECT_EQ((n + m + IntExpr(1)) * (n + m - IntExpr(1)), n * n + IntExpr(2) * n * m + m * m - IntExpr(1));
+  EXPECT_EQ(floor_div(n * n * m + n * m * IntExpr(3) + m * m, m), n * n + n * IntExpr(3) + m);
+  EXPECT_EQ(floor_div(n * n * m + m * IntExpr(3), m), n * n + IntExpr(3));
+  EXPECT_FALSE(((n + IntExpr(INT64_MAX)) * (m + IntExpr(2))).is_valid());
+}
+
 TEST(IntExpr, RangesDecideDivisions) {
   const IntExpr linear = i * m + j;
   EXPECT_EQ(floor_div(linear, m).simplify(ranges), i);

@@ -591,6 +591,7 @@ TEST_F(RunTest, TheLoggerHearsWhatItAskedFor) {
   ASSERT_TRUE(is_ok(quartet_cache_get_stats(context_.get(), &stats, error_.out()), error_));
   EXPECT_EQ(stats.mode, QUARTET_CACHE_MEMORY) << "a directory that cannot be used is no error";
   EXPECT_TRUE(log.has(" cache: "));
+  EXPECT_FALSE(log.has("cache: cache: "));
   ASSERT_TRUE(is_ok(quartet_context_set_log_level(context_.get(), QUARTET_LOG_OFF, error_.out()), error_));
   const size_t before = log.lines.size();
   compile(parse_graph(context_.get(), kExpGraph));

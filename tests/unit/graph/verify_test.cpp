@@ -67,7 +67,7 @@ TEST(Verify, RegionsFunctionsAndInterface) {
 TEST(Verify, Symbols) {
   EXPECT_EQ(after([](Graph& g) { g.symbols[0].kind = DimSymbol::Kind::run; }),
             "the run-known dim n is used where it is not known");
-  EXPECT_EQ(after([](Graph& g) { g.symbols.clear(); }), "value 0: f32[symbol0, 4]: 'symbol0' is no extent");
+  EXPECT_EQ(after([](Graph& g) { g.symbols.clear(); }), "value 0: f32, dim 0: 'symbol0' is no extent");
   EXPECT_EQ(after([](Graph& g) { g.symbols[0].upper = IntExpr::symbol(0); }),
             "dim n: its bound is no expression over earlier dims");
 }
@@ -91,7 +91,7 @@ TEST(Verify, RegionsNestToALimit) {
     text += "%a" + std::to_string(i) + " = if %p then { ";
     end = "yield %p } else { yield %p } " + end;
   }
-  expect_parse_error(text + end + "return %a0 }", "nested deeper than 64");
+  expect_parse_error(text + end + "return %a0 }", "nested deeper than 24");
 }
 
 }  // namespace

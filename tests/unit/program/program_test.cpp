@@ -132,7 +132,11 @@ struct Damage {
 TEST(Program, VerifierNamesWhatIsWrong) {
   const Damage cases[] = {
       {"negative lower bound", [](Program& p) { p.dims[0].lower = -1; }},
-      {"nothing binds it", [](Program& p) { p.dims.push_back({"m", 1}); }},
+      {"nothing binds it",
+       [](Program& p) {
+         p.dims.push_back({"m", 1});
+         p.workspace_bytes = IntExpr::symbol(static_cast<Symbol>(p.dims.size()) - 1);
+       }},
       {"uses symbol 5", [](Program& p) { p.stages[0].tasks = IntExpr::symbol(5); }},
       {"has no element type", [](Program& p) { p.outputs[0].dtype = DType::invalid; }},
       {"but carries", [](Program& p) { p.constants[0].inline_data = {1, 2}; }},

@@ -148,6 +148,30 @@ TEST(Decisions, EpiloguesJoinContractions) {
   EXPECT_EQ(nodes_of(welded(g, model("avx2"), false)), (Nodes{{0}, {1}, {2}, {3}, {4}, {5}}));
 }
 
+// Kernels do the remainder of floats by a loop, which a contraction's tile has no place for.
+TEST(Decisions, FloatRemaindersStayOutOfContractions) {
+  for (const DType type : {DType::f32, DType::f64}) {
+    for (const OpCode code : {OpCode::rem, OpCode::div}) {
+      Write w;
+      const auto x = w.in("x", type, {64, 32}), y = w.in("y", type, {32, 64}), z = w.in("z", type, {64});
+      w.out(w.op(code, {w.op(OpCode::matmul, {x, y}), z}));
+      EXPECT_EQ(welded(w.tiles()).size(), code == OpCode::rem ? 2u : 1u) << dtype_name(type);
+    }
+  }
+}
+
+// A sine is a few hundred instructions: a long chain of them is several kernels, which are the same code.
+TEST(Decisions, LongOperationsFillAKernelSooner) {
+  for (const OpCode code : {OpCode::sin, OpCode::exp}) {
+    Write w;
+    auto x = w.in("x", DType::f32, {64});
+    for (int i = 0; i < 100; ++i) x = w.op(code, {x});
+    w.out(x);
+    const auto groups = welded(w.tiles());
+    EXPECT_EQ(groups.size() > 4, code == OpCode::sin) << groups.size();
+  }
+}
+
 TEST(Decisions, ReasonsSayWhatHappened) {
   const auto groups = welded(perceptron());
   EXPECT_NE(groups[0].reason.find("'matmul' in 'add' saves"), std::string::npos) << groups[0].reason;
