@@ -1,11 +1,13 @@
 #include "compiler/assemble.h"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <unordered_map>
 
 #include "compiler/stages.h"
 #include "graph/constant.h"
+#include "graph/dims.h"
 
 namespace quartet::compiler {
 
@@ -69,6 +71,24 @@ class Assembler {
       program_.inputs.push_back(describe_value(id, main_.values[static_cast<size_t>(id)].name));
     for (size_t i = 0; i < main_.body.results.size(); ++i)
       program_.outputs.push_back(describe_value(main_.body.results[i], main_.output_names[i]));
+    assume(main_.body);
+  }
+
+  // What the block and those inside it assume of dims, once each.
+  void assume(const graph::Block& block) {
+    const graph::Dims dims(placed_.graph->symbols);
+    for (const Op& op : block.ops) {
+      for (const graph::Block& region : op.regions) assume(region);
+      if (op.code != OpCode::assume_shape) continue;
+      const graph::Shape &before = type(op.operands[0]).shape, &after = type(op.results[0]).shape;
+      for (size_t i = 0; i < before.size(); ++i) {
+        auto& list = program_.assumptions;
+        const bool known = std::any_of(list.begin(), list.end(), [&](const program::Assumption& assumption) {
+          return assumption.a == before[i] && assumption.b == after[i];
+        });
+        if (!known && !dims.same(before[i], after[i])) list.push_back({before[i], after[i]});
+      }
+    }
   }
 
   void emit(Instruction instruction) { program_.body.push_back(std::move(instruction)); }

@@ -41,6 +41,11 @@ bool is_small(const IntExpr& e, int nesting, int& atoms_left) {
 
 }  // namespace
 
+bool Dims::is_entry_known(Symbol symbol) const {
+  return is_dim_symbol(symbol) && static_cast<size_t>(symbol) < symbols_.size() &&
+         symbols_[static_cast<size_t>(symbol)].kind == DimSymbol::Kind::entry;
+}
+
 IntExpr::Range Dims::range(Symbol symbol) const {
   if (symbol < 0 || static_cast<size_t>(symbol) >= symbols_.size()) return {};
   const DimSymbol& s = symbols_[static_cast<size_t>(symbol)];

@@ -15,6 +15,7 @@ class Dims {
   explicit Dims(std::span<const DimSymbol> symbols) : symbols_(symbols) {}
 
   IntExpr::Range range(Symbol symbol) const;
+  bool is_entry_known(Symbol symbol) const;
   // The expression with every floor_div, floor_mod, min and max gone whose outcome the ranges decide.
   IntExpr simplify(const IntExpr& e) const;
   bool same(const IntExpr& a, const IntExpr& b) const;

@@ -150,6 +150,7 @@ std::optional<Bytes> evaluate_movement(const Op& op, std::span<const Constant* c
   switch (op.code) {
     case OpCode::identity:
     case OpCode::reshape:
+    case OpCode::assume_shape:
       return Bytes(from.data, from.data + from.bytes);
     case OpCode::transpose:
       return transpose(op, from, result);

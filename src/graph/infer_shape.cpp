@@ -33,6 +33,23 @@ Result<Types> expand(const InferInput& in) {
   return Types{std::move(to)};
 }
 
+// Which dims are the same is not known; two different numbers never are. What is only known inside a run cannot be
+// checked before it.
+Result<Types> assume_shape(const InferInput& in) {
+  const TensorType& from = *in.operands[0];
+  TensorType to{from.dtype, shape_attr(in, AttrKey::shape)};
+  bool can_be = from.rank() == to.rank();
+  for (size_t i = 0; can_be && i < to.rank(); ++i) {
+    if (in.dims.same(from.shape[i], to.shape[i])) continue;
+    can_be = !(from.shape[i].is_constant() && to.shape[i].is_constant());
+    for (const IntExpr& dim : {from.shape[i], to.shape[i]})
+      for (const Symbol s : dim.symbols()) can_be = can_be && in.dims.is_entry_known(s);
+  }
+  if (can_be) return Types{std::move(to)};
+  return make_error(Code::invalid_argument, "%s cannot be assumed to be %s", in.dims.text(from.shape).c_str(),
+                    in.dims.text(to.shape).c_str());
+}
+
 // Bounds must hold for every value of the symbols: a slice never reads outside its operand.
 Result<IntExpr> sliced_extent(const IntExpr& dim, const IntExpr& start, const IntExpr& limit, int64_t step,
                               const Dims& dims) {
@@ -140,6 +157,8 @@ Result<Types> infer_view(const InferInput& in) {
       return transpose(in);
     case OpCode::expand:
       return expand(in);
+    case OpCode::assume_shape:
+      return assume_shape(in);
     case OpCode::slice:
       return slice(in);
     case OpCode::window: {

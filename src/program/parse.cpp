@@ -242,6 +242,12 @@ class Parser {
       loop(line);
     } else if (what == "do") {
       instruction(line);
+    } else if (what == "assume") {
+      Assumption assumption;
+      assumption.a = line.expression();
+      line.need_field("is");
+      assumption.b = line.expression();
+      p_.assumptions.push_back(std::move(assumption));
     } else if (what == "copy") {
       Program::Copy copy;
       copy.from = line.reference();

@@ -187,6 +187,8 @@ std::string print(const Program& p) {
            "\n";
   print_tensors(out, "input", p.inputs);
   print_tensors(out, "output", p.outputs);
+  for (const Assumption& assumption : p.assumptions)
+    out += "assume " + assumption.a.to_text() + "; is " + assumption.b.to_text() + "\n";
   print_buffers(out, p);
   for (size_t i = 0; i < p.kernels.size(); ++i) {
     const KernelInfo& kernel = p.kernels[i];

@@ -92,6 +92,11 @@ struct Stage {
   bool library = false;        // from kernel/library
 };
 
+// Two dims that the program takes for the same: a run for which they differ is refused before it begins.
+struct Assumption {
+  IntExpr a, b;
+};
+
 // What a run does, in order. `run` instructions name every stage once and in order; a loop's or branch's instructions
 // stand between it and its end, properly nested. An instruction is complete before the next begins.
 enum class InstructionKind : uint8_t {
@@ -124,6 +129,7 @@ struct Loop {
 struct Program {
   std::vector<DimInfo> dims;  // symbol i is dims[i]; bound by the inputs' shapes
   std::vector<TensorInfo> inputs, outputs;
+  std::vector<Assumption> assumptions;
   std::vector<ConstantInfo> constants;
   std::vector<PreparedInfo> prepared;
   std::vector<WorkspaceSlot> workspace;

@@ -207,6 +207,8 @@ void write(ByteWriter& out, const Program& program) {
   write_list(out, program.dims, [&](const DimInfo& dim) { out.text(dim.name), out.i64(dim.lower); });
   write_tensors(out, program.inputs);
   write_tensors(out, program.outputs);
+  write_list(out, program.assumptions,
+             [&](const Assumption& assumption) { assumption.a.write(out), assumption.b.write(out); });
   write_list(out, program.constants,
              [&](const ConstantInfo& c) { out.digest(c.digest), out.u64(c.bytes), out.bytes(c.inline_data); });
   write_list(out, program.prepared, [&](const PreparedInfo& prepared) { prepared.bytes.write(out); });
@@ -246,6 +248,12 @@ Result<Program> read(ByteReader& in) {
   });
   read_tensors(in, program.inputs);
   read_tensors(in, program.outputs);
+  read_list(in, program.assumptions, 2, [&] {
+    Assumption assumption;
+    assumption.a = IntExpr::read(in);
+    assumption.b = IntExpr::read(in);
+    return assumption;
+  });
   read_buffers(in, program);
   read_kernels(in, program);
   read_stages(in, program.prepare);

@@ -33,6 +33,10 @@ class Verifier {
     QUARTET_TRY(dims());
     QUARTET_TRY(tensors(p_.inputs, "input"));
     QUARTET_TRY(tensors(p_.outputs, "output"));
+    for (const Assumption& assumption : p_.assumptions) {
+      QUARTET_TRY(expression(assumption.a, "an assumed dim"));
+      QUARTET_TRY(expression(assumption.b, "an assumed dim"));
+    }
     QUARTET_TRY(buffers());
     QUARTET_TRY(kernels());
     QUARTET_TRY(stages(p_.prepare, true));

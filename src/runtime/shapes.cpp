@@ -71,6 +71,14 @@ Status bind_dims(const Program& program, Shapes shapes, std::span<int64_t> dims)
       if (!extent.is_constant()) expected += " (" + text_of(extent, program) + ")";
       return mismatch(program, i, axis, expected, shapes[i][axis]);
     }
+  for (const program::Assumption& assumption : program.assumptions) {
+    const auto a = program::value_at(assumption.a, dims), b = program::value_at(assumption.b, dims);
+    if (a && b && *a == *b) continue;
+    const auto shown = [](const std::optional<int64_t>& value) { return value ? std::to_string(*value) : "too large"; };
+    return Status(Code::invalid_argument, "the inputs' dims do not go together: " + text_of(assumption.a, program) +
+                                              " is " + shown(a) + ", " + text_of(assumption.b, program) + " is " +
+                                              shown(b) + ", and they must be equal");
+  }
   return {};
 }
 

@@ -32,6 +32,7 @@ bool gives_first_operand(const Op& op, const TensorType& operand, const TensorTy
       return operand.dtype == result.dtype;
     case OpCode::reshape:
     case OpCode::expand:
+    case OpCode::assume_shape:
       return operand.shape == result.shape;
     case OpCode::transpose:
       return is_identity_perm(*graph::attr_ints(op, AttrKey::perm));

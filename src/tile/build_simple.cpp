@@ -69,6 +69,7 @@ Result<TensorExpr> view_expr(const OpView& view) {
   std::vector<IntExpr> index(type.rank());
   switch (view.op.code) {
     case OpCode::identity:
+    case OpCode::assume_shape:
       index = spatial_point(b);
       break;
     case OpCode::reshape: {

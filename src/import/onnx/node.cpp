@@ -160,7 +160,48 @@ Result<int64_t> NodeContext::axis(int64_t value, size_t rank) const {
   return value < 0 ? value + r : value;
 }
 
+// Dims that must be equal, or 1 where they broadcast, and are not known to be are assumed to be equal: the first that
+// is a number, else the first that is not 1, stands for all. What can never be equal is left to the type rule.
+Result<std::vector<ValueId>> NodeContext::aligned(OpCode code, std::vector<ValueId> operands, const Attrs& attrs) {
+  const graph::OpInfo& info = graph::op_info(code);
+  const bool concat = code == OpCode::concat;
+  const bool pointwise = info.op_class == graph::OpClass::elementwise ||
+                         (info.op_class == graph::OpClass::composite && info.attrs.empty());
+  if (operands.size() < 2 || (!pointwise && !concat)) return operands;
+  size_t rank = 0;
+  for (const ValueId id : operands) rank = std::max(rank, type(id).rank());
+  std::vector<graph::Shape> shapes;
+  for (const ValueId id : operands) shapes.push_back(type(id).shape);
+  std::optional<size_t> skipped;
+  if (concat) skipped = static_cast<size_t>(std::get<int64_t>(attrs.at(AttrKey::axis)));
+  for (size_t from_end = 1; from_end <= rank; ++from_end) {
+    if (skipped && rank - from_end == *skipped) continue;
+    const auto dim_of = [&](graph::Shape& shape) {
+      return from_end <= shape.size() ? &shape[shape.size() - from_end] : nullptr;
+    };
+    const IntExpr* leader = nullptr;
+    for (graph::Shape& shape : shapes) {
+      const IntExpr* dim = dim_of(shape);
+      if (!dim || (!concat && dim->is(1))) continue;
+      if (!leader || (dim->is_constant() && !leader->is_constant())) leader = dim;
+    }
+    if (!leader) continue;
+    const IntExpr common = *leader;
+    for (graph::Shape& shape : shapes) {
+      IntExpr* dim = dim_of(shape);
+      if (dim && !(dim->is(1) && !concat) && !dims().same(*dim, common)) *dim = common;
+    }
+  }
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (shapes[i] == type(operands[i]).shape) continue;
+    auto assumed = builder_.one(OpCode::assume_shape, {operands[i]}, {{AttrKey::shape, shapes[i]}}, label_);
+    if (assumed.ok()) operands[i] = *assumed;
+  }
+  return operands;
+}
+
 Result<ValueId> NodeContext::op(OpCode code, std::vector<ValueId> operands, Attrs attrs) {
+  QUARTET_ASSIGN(operands, aligned(code, std::move(operands), attrs));
   const bool constants = std::all_of(operands.begin(), operands.end(), [this](ValueId id) {
     const graph::Constant* known = id == graph::kNoValue ? nullptr : builder_.constant_of(id);
     return known && known->bytes <= kMaxEvaluatedBytes;

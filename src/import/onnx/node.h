@@ -125,6 +125,8 @@ class NodeContext {
   void give_ints(size_t output, KnownInts ints) { outputs_[output].ints = std::move(ints); }
 
  private:
+  Result<std::vector<ValueId>> aligned(OpCode code, std::vector<ValueId> operands, const Attrs& attrs);
+
   const Node& node_;
   int64_t version_;
   graph::Builder& builder_;
