@@ -169,6 +169,8 @@ std::span<const OpRow> block_ops();
 std::span<const OpRow> einsum_ops();
 std::span<const OpRow> loss_ops();
 std::span<const OpRow> sort_ops();
+std::span<const OpRow> sample_ops();
+std::span<const OpRow> scatter_ops();
 std::span<const OpRow> window_ops();
 
 // Shape arithmetic: the result of a node whose operands are known integers, if it is one that keeps them known.
