@@ -268,6 +268,58 @@ TEST(OnnxOps, NothingReducedStillComputes) {
   expect_result(model, {f32({2}, {-1, 2})}, {2}, {1, 2});
 }
 
+// ---- What is known of shapes ----
+
+TEST(OnnxOps, DimsGoThroughFloats) {
+  // Twice the height less a half, as exporters write it: Floor(Cast(h) * 1.5).
+  OnnxModel model(13);
+  model.input("x", {"h", "w"}).initializer(floats("f", {}, {1.5f})).initializer(ints("zero", {}, {0}));
+  model.initializer(ints("one", {1}, {1}))
+      .node(OnnxNode("Shape", {"x"}, {"s"}))
+      .node(OnnxNode("Gather", {"s", "zero"}, {"h"}))
+      .node(OnnxNode("Cast", {"h"}, {"hf"}).integer("to", 1))
+      .node(OnnxNode("Mul", {"hf", "f"}, {"hm"}))
+      .node(OnnxNode("Floor", {"hm"}, {"hl"}))
+      .node(OnnxNode("Cast", {"hl"}, {"hi"}).integer("to", 7))
+      .node(OnnxNode("Unsqueeze", {"hi", "axis"}, {"hu"}))
+      .node(OnnxNode("Concat", {"hu", "one"}, {"t"}).integer("axis", 0))
+      .node(OnnxNode("Resize", {"x", "", "", "t"}, {"y"}).text("mode", "nearest"))
+      .initializer(ints("axis", {1}, {0}))
+      .output("y");
+  EXPECT_EQ(result_of(model, {Tensor::zeros(DType::f32, {3, 4})}).size(), 4u);
+  EXPECT_EQ(result_of(model, {Tensor::zeros(DType::f32, {2, 1})}).size(), 3u);
+}
+
+TEST(OnnxOps, TargetsOfExpandWithMinusOne) {
+  // Where(Equal(shape, -1), 1, shape): what exporters write before Expand.
+  OnnxModel model(13);
+  model.input("x", {"n", "1"})
+      .initializer(ints("four", {1}, {4}))
+      .initializer(ints("zero", {1}, {0}))
+      .initializer(ints("minus", {2}, {-1, -1}))
+      .initializer(ints("ones", {2}, {1, 1}))
+      .node(OnnxNode("Shape", {"x"}, {"s"}))
+      .node(OnnxNode("Gather", {"s", "zero"}, {"n"}))
+      .node(OnnxNode("Concat", {"n", "four"}, {"t"}).integer("axis", 0))
+      .node(OnnxNode("Equal", {"t", "minus"}, {"e"}))
+      .node(OnnxNode("Where", {"e", "ones", "t"}, {"w"}))
+      .node(OnnxNode("Expand", {"x", "w"}, {"y"}))
+      .output("y");
+  expect_result(model, {f32({2, 1}, {1, 2})}, {2, 4}, {1, 1, 1, 1, 2, 2, 2, 2});
+}
+
+TEST(OnnxOps, SplitOfAShape) {
+  OnnxModel model(13);
+  model.input("x", {"a", "b"})
+      .initializer(ints("minus", {1}, {-1}))
+      .node(OnnxNode("Shape", {"x"}, {"s"}))
+      .node(OnnxNode("Split", {"s"}, {"p", "q"}))
+      .node(OnnxNode("Mul", {"p", "q"}, {"t"}))
+      .node(OnnxNode("Reshape", {"x", "t"}, {"y"}))
+      .output("y");
+  expect_result(model, {f32({2, 2}, {1, 2, 3, 4})}, {4}, {1, 2, 3, 4});
+}
+
 // ---- Old versions ----
 
 TEST(OnnxOps, OldBroadcastingInTheMiddle) {
