@@ -164,7 +164,10 @@ Known fold_reshape(NodeContext& c, const KnownInts& data) {
 }
 
 Known fold_reduce_prod(NodeContext& c, const KnownInts& data) {
-  if (data.is_scalar || c.has(1) || c.attr("axes")) return std::nullopt;
+  if (data.is_scalar || c.has(1)) return std::nullopt;
+  if (const auto axes = c.attr_ints("axes");
+      axes && *axes != std::vector<int64_t>{0} && *axes != std::vector<int64_t>{-1})
+    return std::nullopt;
   KnownInts result{{IntExpr(1)}, c.attr_int("keepdims", 1) == 0, data.dtype};
   for (const IntExpr& e : data.values) result.values[0] *= e;
   return result;

@@ -75,10 +75,9 @@ std::vector<Tap> cubic(const Expr& below, const Expr& t) {
 // `at`: the grid's coordinate in [-1, 1].
 std::vector<Tap> taps_of(Emit& e, const Grid& grid, const Expr& at, const IntExpr& extent) {
   const Expr size = e.dim(extent, at.dtype());
-  Expr place = grid.align_corners ? (at + 1) / 2 * (size - 1) : ((at + 1) * size - 1) / 2;
+  const Expr place = grid.align_corners ? (at + 1) / 2 * (size - 1) : ((at + 1) * size - 1) / 2;
   const Expr one = e.number(at.dtype(), 1.0);
   if (grid.interpolation == "nearest") return {{unary(OpCode::round, place), one}};
-  place = bordered(e, grid, place, extent);
   const Expr below = unary(OpCode::floor, place);
   const Expr rest = place - below;
   if (grid.interpolation == "cubic") return cubic(below, rest);
