@@ -113,6 +113,10 @@ Status check_value(OpCode code, const AttrSpec& spec, size_t rank, const Attr& a
         if (value >= 1) return {};
         return make_error(Code::invalid_argument, "%s: %lld is less than 1", name, static_cast<long long>(value));
       }
+      if (spec.key == AttrKey::combine) {
+        if (value >= 0 && value <= 4) return {};
+        return make_error(Code::invalid_argument, "%s: %lld is outside 0 to 4", name, static_cast<long long>(value));
+      }
       if (spec.key == AttrKey::axis ? value < 0 || value >= static_cast<int64_t>(rank) : value != 0 && value != 1)
         return make_error(Code::invalid_argument, "%s: %lld is outside %s %zu", name, static_cast<long long>(value),
                           spec.key == AttrKey::axis ? "rank" : "0 to", spec.key == AttrKey::axis ? rank : size_t{1});

@@ -124,6 +124,22 @@ Bytes gather(const Op& op, const Constant& from, const Constant& indices, const 
   return out;
 }
 
+// Of those that replace alone.
+std::optional<Bytes> scatter(const Op& op, const Constant& from, const Constant& indices, const Constant& updates) {
+  if (attr_int(op, AttrKey::combine) != 0) return std::nullopt;
+  const auto extents = extents_of(from.type);
+  const size_t row = static_cast<size_t>(extents[1]) * size_of(from.type.dtype);
+  const bool unsigned_index = is_unsigned_int(indices.type.dtype);
+  Bytes out(from.data, from.data + from.bytes);
+  for (size_t k = 0; k < indices.bytes / size_of(indices.type.dtype); ++k) {
+    int64_t index = element_as_int(indices, k);
+    if (index < 0 && !unsigned_index) index += extents[0];
+    if (index < 0 || index >= extents[0]) continue;
+    std::memcpy(out.data() + static_cast<size_t>(index) * row, updates.data + k * row, row);
+  }
+  return out;
+}
+
 }  // namespace
 
 std::optional<Bytes> evaluate_source(const Op& op, const TensorType& result) {
@@ -166,6 +182,8 @@ std::optional<Bytes> evaluate_movement(const Op& op, std::span<const Constant* c
       return pad(op, from, *operands[1], result);
     case OpCode::gather:
       return gather(op, from, *operands[1], result);
+    case OpCode::scatter:
+      return scatter(op, from, *operands[1], *operands[2]);
     default:
       return std::nullopt;
   }

@@ -35,7 +35,8 @@ Status check_operand_count(const InferInput& in, const OpInfo& info) {
   return {};
 }
 
-// The element type that data operands share: of select's branches, of gather's source alone, of the rest all.
+// The element type that data operands share: of select's branches, of gather's source alone, of all but scatter's
+// indices, of the rest all.
 Status check_operand_types(const InferInput& in, const OpInfo& info) {
   if (info.op_class == OpClass::control) return {};
   size_t begin = 0, end = in.operands.size();
@@ -46,6 +47,7 @@ Status check_operand_types(const InferInput& in, const OpInfo& info) {
   }
   if (in.code == OpCode::gather) end = 1;
   for (size_t i = begin; i < end; ++i) {
+    if (in.code == OpCode::scatter && i == 1) continue;
     const DType type = in.operands[i]->dtype;
     if (!contains(info.types, type))
       return make_error(Code::invalid_argument, "operand %zu is %s, wanted %s", i, dtype_name(type),

@@ -132,6 +132,22 @@ Result<Types> gather(const InferInput& in) {
   return Types{std::move(to)};
 }
 
+Result<Types> scatter(const InferInput& in) {
+  const TensorType &x = *in.operands[0], &indices = *in.operands[1], &updates = *in.operands[2];
+  if (!is_int(indices.dtype))
+    return make_error(Code::invalid_argument, "the indices are %s, not integers", dtype_name(indices.dtype));
+  if (x.rank() != 2 || indices.rank() != 1 || updates.rank() != 2)
+    return make_error(Code::invalid_argument, "x, indices and updates have ranks %zu, %zu and %zu, not 2, 1 and 2",
+                      x.rank(), indices.rank(), updates.rank());
+  if (!in.dims.same(updates.shape[0], indices.shape[0]) || !in.dims.same(updates.shape[1], x.shape[1]))
+    return make_error(Code::invalid_argument, "updates of %s do not fit x of %s and indices of %s",
+                      in.dims.text(updates.shape).c_str(), in.dims.text(x.shape).c_str(),
+                      in.dims.text(indices.shape).c_str());
+  if (x.dtype == DType::boolean && int_attr(in, AttrKey::combine) != 0)
+    return Status(Code::invalid_argument, "bool is neither added nor compared");
+  return Types{x};
+}
+
 }  // namespace
 
 Result<Types> infer_source(const InferInput& in) {
@@ -178,6 +194,8 @@ Result<Types> infer_data(const InferInput& in) {
       return pad(in);
     case OpCode::gather:
       return gather(in);
+    case OpCode::scatter:
+      return scatter(in);
     default:
       return make_error(Code::internal, "%s has no type rule", op_info(in.code).name);
   }

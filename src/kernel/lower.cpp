@@ -32,9 +32,10 @@ Result<LoweredGroup> lower(const tile::TileGraph& graph, const tile::Fused& fuse
   const tile::Reduction reduction = fused.expr.reduction;
   const bool contraction = reduction == tile::Reduction::contraction;
   using Kind = roller::Plan::Kind;
-  const bool due = reduction == tile::Reduction::none ? plan.kind == Kind::map
-                   : contraction                      ? plan.kind == Kind::contract || plan.kind == Kind::chain
-                                                      : plan.kind == Kind::reduce;
+  const bool due = reduction == tile::Reduction::none      ? plan.kind == Kind::map
+                   : reduction == tile::Reduction::scatter ? plan.kind == Kind::scatter
+                   : contraction                           ? plan.kind == Kind::contract || plan.kind == Kind::chain
+                                                           : plan.kind == Kind::reduce;
   if (!due)
     return make_error(Code::internal, "the plan of '%s' is of another kind than its reduction",
                       fused.expr.name.c_str());
@@ -48,6 +49,8 @@ Result<LoweredGroup> lower(const tile::TileGraph& graph, const tile::Fused& fuse
       return lower_contract(graph, fused, plan, device);
     case roller::Plan::Kind::chain:
       return alone(lower_chain(graph, fused, plan));
+    case roller::Plan::Kind::scatter:
+      return alone(lower_scatter(graph, fused, plan));
   }
   return make_error(Code::internal, "the plan of '%s' has no kind", fused.expr.name.c_str());
 }

@@ -29,6 +29,7 @@ Result<ReduceOp> reduce_op(tile::Reduction reduction, const std::string& name) {
     case tile::Reduction::none:
     case tile::Reduction::contraction:
     case tile::Reduction::softmax_stats:
+    case tile::Reduction::scatter:
       break;
   }
   return make_error(Code::internal, "'%s' is no plain reduction", name.c_str());

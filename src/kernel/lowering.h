@@ -134,6 +134,7 @@ std::vector<TaskRange> task_ranges(Lowering& lowering, const std::vector<TaskAxi
 Result<Lowered> lower_map(const tile::TileGraph& graph, const tile::Fused& fused, const roller::Plan& plan);
 Result<Lowered> lower_reduce(const tile::TileGraph& graph, const tile::Fused& fused, const roller::Plan& plan, Isa isa);
 Result<Lowered> lower_chain(const tile::TileGraph& graph, const tile::Fused& fused, const roller::Plan& plan);
+Result<Lowered> lower_scatter(const tile::TileGraph& graph, const tile::Fused& fused, const roller::Plan& plan);
 Result<LoweredGroup> lower_contract(const tile::TileGraph& graph, const tile::Fused& fused, const roller::Plan& plan,
                                     const CpuModel& device);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "roller/contract.h"
+#include "roller/scatter.h"
 #include "roller/spatial.h"
 
 namespace quartet::roller {
@@ -17,6 +18,8 @@ const char* kind_name(Plan::Kind kind) {
       return "contract";
     case Plan::Kind::chain:
       return "chain";
+    case Plan::Kind::scatter:
+      return "scatter";
   }
   return "unknown";
 }
@@ -41,7 +44,9 @@ Result<std::vector<Plan>> construct(const tile::TileGraph& graph, const tile::Fu
     // What no tile reads is better written out first than walked point by point.
     QUARTET_ASSIGN(plans, contract_plans(graph, fused, device));
   }
-  if (!contraction || shares_little(fused, device))
+  if (fused.expr.reduction == tile::Reduction::scatter)
+    plans.push_back(scatter_plan(graph, fused, device));
+  else if (!contraction || shares_little(fused, device))
     for (Plan& plan : spatial_plans(graph, fused, device)) plans.push_back(std::move(plan));
   // Equal plans stay in the order they were constructed in.
   std::vector<size_t> order(plans.size());

@@ -20,7 +20,7 @@ enum class OperandForm : uint8_t {
 };
 
 struct Plan {
-  enum class Kind : uint8_t { map = 0, reduce = 1, contract = 2, chain = 3 };
+  enum class Kind : uint8_t { map = 0, reduce = 1, contract = 2, chain = 3, scatter = 4 };
   Kind kind = Kind::map;
 
   // The spatial axes are merged where every access allows it; `merged` lists the runs of axes (of the group's domain)
@@ -39,6 +39,9 @@ struct Plan {
   // outer axes, each point of which is a product of its own. Tasks are, row-major, outer points x row tiles of task_m x
   // column tiles of task_n. In a task, panels of `columns` are the outer loop, so that a panel of B stays near while
   // the task's rows pass over it.
+  //
+  // scatter: each axis of an extent other than 1 is a run of its own, cut into tiles as for map. A task copies its tile
+  // of the start, then walks all updates and applies those for its rows.
   std::vector<std::vector<int32_t>> merged;
   std::vector<int64_t> task_tile;  // map, reduce, chain: per merged axis, elements of one task; 0: the whole extent
   int32_t vector_axis = -1;        // merged axis that runs along lanes, or -1: the reduction does (or nothing)

@@ -131,7 +131,8 @@ class Sink {
   }
 
   Replacement elementwise() {
-    if (c_.types[0].rank() != perm_.size() || !all_come_along()) return keep();
+    // One element has no layout, and its operands would all become scalars.
+    if (c_.types[0].rank() != perm_.size() || c_.types[0].elements().is(1) || !all_come_along()) return keep();
     std::vector<ValueId> operands;
     for (const ValueId id : c_.op.operands) {
       QUARTET_ASSIGN(const ValueId operand, inner_broadcast(id));

@@ -352,12 +352,14 @@ int64_t footprint(const TileGraph& graph, std::span<const int32_t> nodes, std::s
 std::vector<bool> in_element(const TensorExpr& expr) {
   std::vector<bool> used(expr.body.size());
   if (expr.reduction != Reduction::none) mark(expr, expr.element, used);
+  if (expr.reduction == Reduction::scatter) mark(expr, expr.scatter.row, used);
   return used;
 }
 
 std::vector<bool> in_epilogue(const TensorExpr& expr) {
   std::vector<bool> used(expr.body.size());
   for (const int32_t output : expr.outputs) mark(expr, output, used);
+  if (expr.reduction == Reduction::scatter) mark(expr, expr.scatter.start, used);
   return used;
 }
 

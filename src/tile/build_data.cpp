@@ -1,4 +1,4 @@
-// Concat, pad and gather: reads with guards and with indices from a tensor.
+// Concat, pad, gather and scatter: reads with guards and with indices from a tensor.
 #include "tile/build.h"
 
 namespace quartet::tile {
@@ -47,8 +47,12 @@ TensorExpr pad_expr(const OpView& view) {
   return std::move(b.expr);
 }
 
-// The index as i64 within [0, dim-1]: from the end when negative, then clamped.
-int32_t gather_index(ExprBuilder& b, int32_t raw, const IntExpr& dim) {
+struct Index {
+  int32_t value, zero;  // i64, and the constant 0 beside it
+};
+
+// The index counted from the end when negative.
+Index index_from_front(ExprBuilder& b, int32_t raw, const IntExpr& dim) {
   const DType from = b.dtype(raw);
   int32_t value = raw;
   if (from == DType::u64) {  // beyond i64 is beyond every dim
@@ -56,13 +60,17 @@ int32_t gather_index(ExprBuilder& b, int32_t raw, const IntExpr& dim) {
   }
   value = b.cast(value, DType::i64);
   const int32_t zero = b.constant(DType::i64, 0);
-  if (is_signed_int(from)) {
-    const int32_t negative = b.op(ScalarOp::lt, DType::boolean, {value, zero});
-    const int32_t from_end = b.op(ScalarOp::add, DType::i64, {value, b.index(dim)});
-    value = b.op(ScalarOp::select, DType::i64, {negative, from_end, value});
-  }
-  value = b.op(ScalarOp::min, DType::i64, {value, b.index(dim - IntExpr(1))});
-  return b.op(ScalarOp::max, DType::i64, {value, zero});
+  if (!is_signed_int(from)) return {value, zero};
+  const int32_t negative = b.op(ScalarOp::lt, DType::boolean, {value, zero});
+  const int32_t from_end = b.op(ScalarOp::add, DType::i64, {value, b.index(dim)});
+  return {b.op(ScalarOp::select, DType::i64, {negative, from_end, value}), zero};
+}
+
+// The index within [0, dim-1].
+int32_t gather_index(ExprBuilder& b, int32_t raw, const IntExpr& dim) {
+  const Index index = index_from_front(b, raw, dim);
+  const int32_t low = b.op(ScalarOp::min, DType::i64, {index.value, b.index(dim - IntExpr(1))});
+  return b.op(ScalarOp::max, DType::i64, {low, index.zero});
 }
 
 TensorExpr gather_expr(const OpView& view) {
@@ -84,6 +92,20 @@ TensorExpr gather_expr(const OpView& view) {
   return std::move(b.expr);
 }
 
+TensorExpr scatter_expr(const OpView& view) {
+  constexpr ScalarOp kCombine[] = {ScalarOp::add, ScalarOp::mul, ScalarOp::min, ScalarOp::max};
+  ExprBuilder b(view, view.results[0].shape);
+  const IntExpr k = b.add_reduction_axis(view.type(1).shape[0]);
+  b.expr.reduction = Reduction::scatter;
+  b.expr.scatter.start = b.read(0, {b.axis(0), b.axis(1)});
+  b.expr.scatter.row = index_from_front(b, b.read(1, {k}), view.type(0).shape[0]).value;
+  if (const int64_t combine = graph::attr_int(view.op, AttrKey::combine); combine > 0)
+    b.expr.scatter.combine = kCombine[combine - 1];
+  b.expr.element = b.read(2, {k, b.axis(1)});
+  b.expr.outputs = {b.reduced(view.results[0].dtype, 0)};
+  return std::move(b.expr);
+}
+
 }  // namespace
 
 Result<TensorExpr> data_expr(const OpView& view) {
@@ -94,6 +116,8 @@ Result<TensorExpr> data_expr(const OpView& view) {
       return pad_expr(view);
     case OpCode::gather:
       return gather_expr(view);
+    case OpCode::scatter:
+      return scatter_expr(view);
     default:
       break;
   }

@@ -131,7 +131,10 @@ class ExprVerifier {
   }
 
   bool node_mentions_reduction_axis(const BodyNode& b) const {
-    const auto reduced_axis = [&](Symbol s) { return is_axis_symbol(s) && s - kAxisSymbols >= expr_.spatial; };
+    return node_mentions(b, [&](Symbol s) { return is_axis_symbol(s) && s - kAxisSymbols >= expr_.spatial; });
+  }
+
+  bool node_mentions(const BodyNode& b, const std::function<bool(Symbol)>& reduced_axis) const {
     if (b.kind == Kind::index) return b.index.contains_any(reduced_axis);
     if (b.kind != Kind::read) return false;
     const Read& read = expr_.reads[static_cast<size_t>(b.read)];
@@ -155,6 +158,7 @@ class ExprVerifier {
     for (size_t i = 0; i < used.size(); ++i) {
       if (used[i] && expr_.body[i].kind == Kind::reduced) return fail(expr_, "the element uses its own reduction");
     }
+    if (expr_.reduction == Reduction::scatter) return scatter();
     if (expr_.reduction != Reduction::contraction) return {};
     const Contraction& c = expr_.contraction;
     const auto is_read = [&](int32_t r) { return r >= 0 && static_cast<size_t>(r) < expr_.reads.size(); };
@@ -170,6 +174,30 @@ class ExprVerifier {
     for (const int count : seen) {
       if (count != 1) return fail(expr_, "every axis of a contraction has one role");
     }
+    return {};
+  }
+
+  // Whether what a node depends on mentions one of the axes.
+  bool depends_on(int32_t root, int32_t first, int32_t last) const {
+    const auto asked = [&](Symbol s) {
+      return is_axis_symbol(s) && s - kAxisSymbols >= first && s - kAxisSymbols < last;
+    };
+    const std::vector<bool> used = used_by(root);
+    for (size_t i = 0; i < used.size(); ++i)
+      if (used[i] && node_mentions(expr_.body[i], asked)) return true;
+    return false;
+  }
+
+  Status scatter() {
+    const Scatter& s = expr_.scatter;
+    const auto is_node = [&](int32_t node) { return node >= 0 && static_cast<size_t>(node) < expr_.body.size(); };
+    const auto type = [&](int32_t node) { return expr_.body[static_cast<size_t>(node)].dtype; };
+    if (expr_.spatial != 2 || expr_.axes.size() != 3) return fail(expr_, "a scatter of other axes than row and column");
+    if (!is_node(s.start) || !is_node(s.row)) return fail(expr_, "a scatter without start or row");
+    if (type(s.row) != DType::i64 || type(s.start) != type(expr_.element))
+      return fail(expr_, "a scatter's row, start and element do not fit");
+    if (depends_on(s.start, 2, 3) || depends_on(s.row, 0, 2) || depends_on(expr_.element, 0, 1))
+      return fail(expr_, "a scatter's start, row or element depends on an axis it must not");
     return {};
   }
 

@@ -63,6 +63,7 @@ enum class Reduction : uint8_t {
   argmin,         // reduced 0: value; 1: i64 linear index along the reduction, first best
   contraction,    // sum of element = mul(read a, read b)
   softmax_stats,  // reduced 0: maximum; 1: sum of exp(x - maximum), by the blocked rule
+  scatter,        // the state begins as Scatter::start; elements of the points whose row it is join it in order
 };
 
 // A contraction's axes by role (numbers of TensorExpr::axes). Batch axes index A, B and the output; M: A and the
@@ -70,6 +71,14 @@ enum class Reduction : uint8_t {
 struct Contraction {
   int32_t read_a = -1, read_b = -1;
   std::vector<int32_t> batch, m, n, k;
+};
+
+// A scatter: spatial axes (row, column), one reduction axis. The element, which does not depend on the row, joins the
+// state of the spatial point whose row number is `row`, a value over the reduction axis alone; a row that is none joins
+// nothing. The start depends on the spatial axes alone.
+struct Scatter {
+  int32_t start = -1, row = -1;     // body nodes; row is i64
+  std::optional<ScalarOp> combine;  // state and element; nothing: the element takes the state's place
 };
 
 struct TensorExpr {
@@ -81,6 +90,7 @@ struct TensorExpr {
   Reduction reduction = Reduction::none;
   int32_t element = -1;          // body node that is reduced; dtype is the accumulator's
   Contraction contraction;       // if reduction == contraction
+  Scatter scatter;               // if reduction == scatter
   std::vector<int32_t> outputs;  // body nodes, one per result; with a reduction they belong to the epilogue
   bool is_view = false;  // no arithmetic: every output is one unguarded read (reshape, transpose, slice, expand)
 };

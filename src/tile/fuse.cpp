@@ -94,6 +94,10 @@ class Fuser {
       }
     }
     contracting_ = false;
+    if (core.reduction != Reduction::scatter) return {};
+    expr().scatter.combine = core.scatter.combine;
+    QUARTET_ASSIGN(expr().scatter.start, place(out_.core, domain_point(), core.scatter.start, {}, 0));
+    QUARTET_ASSIGN(expr().scatter.row, place(out_.core, domain_point(), core.scatter.row, {}, 0));
     return {};
   }
 

@@ -31,6 +31,8 @@ const char* reduction_name(Reduction reduction) {
       return "contraction";
     case Reduction::softmax_stats:
       return "softmax_stats";
+    case Reduction::scatter:
+      return "scatter";
   }
   return "unknown";
 }
@@ -65,6 +67,11 @@ class ExprPrinter {
         text += " batch " + number_list(c.batch) + " m " + number_list(c.m) + " n " + number_list(c.n) + " k " +
                 number_list(c.k);
         text += " a r" + std::to_string(c.read_a) + " b r" + std::to_string(c.read_b);
+      }
+      if (expr_.reduction == Reduction::scatter) {
+        const Scatter& s = expr_.scatter;
+        text += " into v" + std::to_string(s.start) + " at row v" + std::to_string(s.row);
+        if (s.combine) text += std::string(" by ") + scalar_op_name(*s.combine);
       }
       text += "\n";
     }

@@ -140,6 +140,9 @@ Result<Candidate> Graph::candidate(std::vector<int32_t> anchored) const {
   }
   group.domain = group.core >= 0 ? group.core : anchored.back();
   group.outputs = outputs_of(anchored);
+  if (group.core >= 0 && group.outputs != graph_->nodes[static_cast<size_t>(group.core)].results &&
+      graph_->nodes[static_cast<size_t>(group.core)].expr.reduction == tile::Reduction::scatter)
+    return make_error(Code::failed_precondition, "a scatter's kernel gives its result alone");
   QUARTET_ASSIGN(const tile::Fused fused, tile::fuse(*graph_, group.nodes, group.core, group.domain, group.outputs));
   if (anchored.size() > 1 && (weight(fused.expr) > kMostBody || fused.inputs.size() > kMostInputs)) {
     return make_error(Code::failed_precondition, "the kernel would grow too large");

@@ -360,9 +360,26 @@ class Generator {
     return add(OpCode::concat, parts, {{AttrKey::axis, axis}}, exact);
   }
 
+  // Rows put where some of them meet, and some point nowhere.
+  Status scatter(const Known& x) {
+    const TensorType t = type(x);
+    if (t.rank() != 2) return {};
+    const int64_t rows = value_of(t.shape[0]), count = random_.below(6);
+    TensorType indices{random_.chance(2) ? DType::i64 : DType::i32, {IntExpr(count)}};
+    QUARTET_ASSIGN(const ValueId id, random_constant(indices));
+    QUARTET_ASSIGN(const ValueId extent, builder_.scalar(indices.dtype, rows + 2));
+    QUARTET_ASSIGN(const ValueId near, builder_.one(OpCode::rem, {id, extent}));
+    QUARTET_ASSIGN(const ValueId row, random_constant({t.dtype, {IntExpr(count), IntExpr(1)}}));
+    QUARTET_ASSIGN(const ValueId updates,
+                   builder_.one(OpCode::expand, {row}, {{AttrKey::shape, Shape{count, t.shape[1]}}}));
+    const int64_t combine = t.dtype == DType::boolean ? 0 : random_.below(5);
+    return add(OpCode::scatter, {x.id, near, updates}, {{AttrKey::combine, combine}}, x.exact);
+  }
+
   Status look_up(const Known& x) {
     const TensorType& t = type(x);
     if (t.rank() == 0) return {};
+    if (t.rank() == 2 && random_.chance(3)) return scatter(x);
     const int64_t axis = random_.below(static_cast<int64_t>(t.rank()));
     if (value_of(t.shape[static_cast<size_t>(axis)]) == 0) return {};
     TensorType indices{random_.chance(2) ? DType::i64 : DType::i32, {}};

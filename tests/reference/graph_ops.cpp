@@ -339,6 +339,29 @@ Tensor gather(const graph::Op& op, const Tensor& x, const Tensor& indices, Tenso
   });
 }
 
+ScalarOp combine_op(int64_t combine) {
+  constexpr ScalarOp kOps[] = {ScalarOp::add, ScalarOp::mul, ScalarOp::min, ScalarOp::max};
+  return kOps[combine - 1];
+}
+
+Tensor scatter(const graph::Op& op, const Tensor& x, const Tensor& indices, const Tensor& updates, Tensor out) {
+  const int64_t combine = graph::attr_int(op, AttrKey::combine);
+  out.elements = x.elements;
+  for (int64_t k = 0; k < indices.dims[0]; ++k) {
+    int64_t row = indices.elements[static_cast<size_t>(k)];
+    if (indices.dtype == DType::u64 && row < 0) continue;  // beyond every extent
+    if (row < 0) row += x.dims[0];
+    if (row < 0 || row >= x.dims[0]) continue;
+    for (int64_t c = 0; c < x.dims[1]; ++c) {
+      int64_t& there = out.elements[static_cast<size_t>(row * x.dims[1] + c)];
+      const int64_t update = updates.elements[static_cast<size_t>(k * x.dims[1] + c)];
+      const int64_t pair[] = {there, update};
+      there = combine == 0 ? update : evaluate(combine_op(combine), x.dtype, x.dtype, pair, true).value_or(0);
+    }
+  }
+  return out;
+}
+
 Result<std::vector<int64_t>> extents(const graph::Shape& shape, const ExtentOf& extent_of) {
   std::vector<int64_t> values;
   for (const IntExpr& e : shape) {
@@ -514,6 +537,8 @@ Result<std::vector<Tensor>> run_op(const graph::Graph& graph, const graph::Op& o
       return one(matmul(op, *operands[0], *operands[1], std::move(out[0])));
     case graph::OpClass::data:
       if (op.code == OpCode::concat) return one(concat(op, operands, std::move(out[0])));
+      if (op.code == OpCode::scatter)
+        return one(scatter(op, *operands[0], *operands[1], *operands[2], std::move(out[0])));
       if (op.code == OpCode::gather) return one(gather(op, *operands[0], *operands[1], std::move(out[0])));
       return one(pad(op, *operands[0], *operands[1], std::move(out[0]), extent_of));
     default:

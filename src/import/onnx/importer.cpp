@@ -15,17 +15,17 @@ namespace {
 using namespace onnx;
 
 constexpr uint64_t kMaxModelBytes = uint64_t{1} << 32;
-constexpr int64_t kOldestOpset = 7, kNewestOpset = 21;
+constexpr int64_t kOldestOpset = 1, kNewestOpset = 21;
 constexpr size_t kMaxListed = 50;
 constexpr size_t kMaxDepth = 60;  // of graphs inside nodes
 
 std::string shown(std::string_view name) { return "'" + std::string(name.substr(0, 120)) + "'"; }
 
 const OpRow* find_row(std::string_view op, int64_t version) {
-  for (const auto rows :
-       {math_ops(),  activation_ops(), matmul_ops(), reduce_ops(), shape_ops(),  slice_ops(),    constant_ops(),
-        conv_ops(),  pool_ops(),       norm_ops(),   resize_ops(), trig_ops(),   quantize_ops(), index_ops(),
-        block_ops(), einsum_ops(),     loss_ops(),   sort_ops(),   window_ops(), control_ops(),  rnn_ops()})
+  for (const auto rows : {math_ops(),     activation_ops(), matmul_ops(), reduce_ops(),  shape_ops(),  slice_ops(),
+                          constant_ops(), conv_ops(),       pool_ops(),   norm_ops(),    resize_ops(), trig_ops(),
+                          quantize_ops(), index_ops(),      block_ops(),  einsum_ops(),  loss_ops(),   sort_ops(),
+                          window_ops(),   control_ops(),    rnn_ops(),    scatter_ops(), sample_ops(), fourier_ops()})
     for (const OpRow& row : rows)
       if (row.op == op && version >= row.since && version < row.until) return &row;
   return nullptr;
@@ -192,7 +192,7 @@ class Importer final : public GraphWalker {
     if (std::any_of(inputs.begin(), inputs.end(), [](const Value* v) { return v && v->failed; }))
       return fail_outputs(node);
     NodeContext context(node, version_, builder_, std::move(inputs), std::string(node.name), *this);
-    declare_results(context);
+    if (scopes_.size() == 1) declare_results(context);
     if (auto known = fold_known(context)) {
       context.give_ints(0, *std::move(known));
     } else if (const Status status = row->import(context); !status.ok()) {
@@ -201,6 +201,7 @@ class Importer final : public GraphWalker {
     }
     if (std::any_of(context.outputs().begin(), context.outputs().end(), [](const Value& v) { return v.failed; }))
       return fail_outputs(node);
+    if (!context.outputs()[0].ints) context.outputs()[0].floats = fold_known_floats(context);
     const auto given = [&](size_t i) {
       const Value& value = context.outputs()[i];
       return value.id != graph::kNoValue || value.ints || value.constant;

@@ -26,13 +26,21 @@ struct KnownInts {
   DType dtype = DType::i64;
 };
 
+// What is known of a small float tensor: its elements are these integers over the divisor, as near as f32 tells.
+struct KnownFloats {
+  std::vector<IntExpr> values;
+  int64_t divisor = 1;
+  bool is_scalar = false;
+};
+
 // A value of the model: a tensor of the graph, or integers known so far without one, or a constant not yet asked for.
 struct Value {
   ValueId id = graph::kNoValue;
   std::optional<KnownInts> ints;
   std::optional<graph::Constant> constant;
-  bool failed = false;    // it comes from a node that is not supported
-  bool is_input = false;  // an input of the model
+  std::optional<KnownFloats> floats;  // beside the tensor
+  bool failed = false;                // it comes from a node that is not supported
+  bool is_input = false;              // an input of the model
 };
 
 // Walks the graphs inside nodes: what control flow needs of the importer.
@@ -82,6 +90,9 @@ class NodeContext {
   // The same for plain numbers.
   Result<std::vector<int64_t>> numbers(size_t i, const char* what) const;
   const graph::Constant* constant(size_t i) const;
+  const KnownFloats* known_floats(size_t i) const {
+    return has(i) && inputs_[i]->floats ? &*inputs_[i]->floats : nullptr;
+  }
   // The elements of a constant of floating type.
   std::optional<std::vector<double>> floats(size_t i) const;
   // What the model declares of a result's shape, if every dim is a number or a symbol of the inputs.
@@ -171,9 +182,20 @@ std::span<const OpRow> block_ops();
 std::span<const OpRow> einsum_ops();
 std::span<const OpRow> loss_ops();
 std::span<const OpRow> sort_ops();
+std::span<const OpRow> fourier_ops();
+std::span<const OpRow> sample_ops();
+std::span<const OpRow> scatter_ops();
 std::span<const OpRow> window_ops();
 
 // Shape arithmetic: the result of a node whose operands are known integers, if it is one that keeps them known.
 std::optional<KnownInts> fold_known(NodeContext& context);
+// The same for floats, of a node that has been imported.
+std::optional<KnownFloats> fold_known_floats(NodeContext& context);
+
+// times / divisor, with a divisor up to 1024: the simplest fraction that is this number in f32.
+struct Fraction {
+  int64_t times = 0, divisor = 1;
+};
+std::optional<Fraction> small_fraction(double value);
 
 }  // namespace quartet::import::onnx

@@ -1,4 +1,5 @@
-// ONNX models as graphs. Opsets 7 to 21 of the default domain.
+// ONNX models as graphs. Opsets 1 to 21 of the default domain; of an op that changed before version 7 not every old
+// form.
 #pragma once
 
 #include <cstdint>

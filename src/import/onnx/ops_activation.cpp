@@ -33,6 +33,15 @@ Status prelu(NodeContext& c) {
   return c.give(0, by_sign(c, x, scaled, x));
 }
 
+// Before version 7: one slope, or one for each channel.
+Status old_prelu(NodeContext& c) {
+  Emit e(c);
+  const Expr x = e.in(0);
+  Expr slope = e.in(1);
+  if (slope.rank() == 1 && !slope.dim(0).is(1)) slope = slope.along(1, x.rank());
+  return e.give(0, select(less(x, 0), x * slope, x));
+}
+
 // alpha * (e^(x * inner) - 1)
 Result<ValueId> exponential(NodeContext& c, ValueId x, double alpha, double inner) {
   ValueId y = x;
@@ -215,16 +224,17 @@ Status flat_softmax(NodeContext& c) {
 
 constexpr OpRow kRows[] = {
     {"Celu", 12, INT64_MAX, celu},
-    {"Clip", 6, INT64_MAX, clip},
-    {"Elu", 6, INT64_MAX, elu},
+    {"Clip", 1, INT64_MAX, clip},
+    {"Elu", 1, INT64_MAX, elu},
     {"Gelu", 20, INT64_MAX, gelu},
-    {"HardSigmoid", 6, INT64_MAX, hard_sigmoid},
+    {"HardSigmoid", 1, INT64_MAX, hard_sigmoid},
     {"Hardmax", 1, INT64_MAX, hardmax},
     {"HardSwish", 14, INT64_MAX, hard_swish},
-    {"LeakyRelu", 6, INT64_MAX, leaky_relu},
+    {"LeakyRelu", 1, INT64_MAX, leaky_relu},
     {"LogSoftmax", 1, 13, flat_softmax<OpCode::log_softmax>},
     {"LogSoftmax", 13, INT64_MAX, softmax<OpCode::log_softmax>},
     {"Mish", 18, INT64_MAX, mish},
+    {"PRelu", 1, 7, old_prelu},
     {"PRelu", 7, INT64_MAX, prelu},
     {"Relu", 1, INT64_MAX, unary<OpCode::relu>},
     {"Selu", 6, INT64_MAX, selu},

@@ -1,4 +1,4 @@
-// Constants, and arithmetic on what is known of shapes.
+// Constants.
 #include <algorithm>
 #include <cmath>
 
@@ -100,109 +100,6 @@ Status range(NodeContext& c) {
   return c.give(0, c.op(OpCode::add, {moved, base}));
 }
 
-// ---- Known integers
-// ---------------------------------------------------------------------------------------------------
-
-using Known = std::optional<KnownInts>;
-
-// Element by element with NumPy broadcasting of rank 0, extent 1 and equal extents.
-Known combine(const KnownInts& a, const KnownInts& b,
-              const std::function<std::optional<IntExpr>(const IntExpr&, const IntExpr&)>& f) {
-  const size_t n = a.values.size(), m = b.values.size();
-  if ((n != m && n != 1 && m != 1) || a.dtype != b.dtype) return std::nullopt;
-  KnownInts result{{}, a.is_scalar && b.is_scalar, a.dtype};
-  const size_t count = n == 1 ? m : n;
-  for (size_t i = 0; i < count; ++i) {
-    const auto value = f(a.values[n == 1 ? 0 : i], b.values[m == 1 ? 0 : i]);
-    if (!value || !value->is_valid()) return std::nullopt;
-    result.values.push_back(*value);
-  }
-  return result;
-}
-
-Known arithmetic(NodeContext& c, const KnownInts& a, const KnownInts& b) {
-  using Operand = const IntExpr&;
-  const std::string_view op = c.node().op;
-  if (op == "Add") return combine(a, b, [](Operand x, Operand y) { return x + y; });
-  if (op == "Sub") return combine(a, b, [](Operand x, Operand y) { return x - y; });
-  if (op == "Mul") return combine(a, b, [](Operand x, Operand y) { return x * y; });
-  if (op == "Div")  // towards zero, which is the floor where nothing is negative
-    return combine(a, b, [&](Operand x, Operand y) -> std::optional<IntExpr> {
-      if (!c.dims().at_least(x, IntExpr(0)) || !c.dims().at_least(y, IntExpr(1))) return std::nullopt;
-      return c.simple(floor_div(x, y));
-    });
-  if (op == "Min") return combine(a, b, [&](Operand x, Operand y) { return c.simple(min(x, y)); });
-  if (op == "Max") return combine(a, b, [&](Operand x, Operand y) { return c.simple(max(x, y)); });
-  return std::nullopt;
-}
-
-Known fold_gather(NodeContext& c, const KnownInts& data, const KnownInts& indices) {
-  if (data.is_scalar || c.attr_int("axis", 0) != 0) return std::nullopt;
-  KnownInts result{{}, indices.is_scalar, data.dtype};
-  const auto count = static_cast<int64_t>(data.values.size());
-  for (const IntExpr& e : indices.values) {
-    const auto index = e.constant();
-    if (!index || *index < -count || *index >= count) return std::nullopt;
-    result.values.push_back(data.values[static_cast<size_t>(*index < 0 ? *index + count : *index)]);
-  }
-  return result;
-}
-
-Known fold_concat(NodeContext& c) {
-  KnownInts result;
-  for (size_t i = 0; i < c.input_count(); ++i) {
-    const Known part = c.known_ints(i);
-    if (!part || part->is_scalar || (i > 0 && part->dtype != result.dtype)) return std::nullopt;
-    result.dtype = part->dtype;
-    result.values.insert(result.values.end(), part->values.begin(), part->values.end());
-  }
-  return result;
-}
-
-// A one-dimensional slice by numbers.
-Known fold_slice(NodeContext& c, const KnownInts& data) {
-  const auto single = [&](size_t input, const char* attribute, int64_t otherwise) -> std::optional<int64_t> {
-    if (const auto given = c.attr_ints(attribute); given && c.version() < 10)
-      return given->size() == 1 ? std::optional((*given)[0]) : std::nullopt;
-    if (!c.has(input)) return otherwise;
-    const Known known = c.known_ints(input);
-    return known && known->values.size() == 1 ? known->values[0].constant() : std::nullopt;
-  };
-  const auto start = single(1, "starts", 0), end = single(2, "ends", INT64_MAX), axis = single(3, "axes", 0),
-             step = single(4, "steps", 1);
-  if (data.is_scalar || !start || !end || !axis || !step || *step <= 0 || (*axis != 0 && *axis != -1))
-    return std::nullopt;
-  const auto count = static_cast<int64_t>(data.values.size());
-  const auto clamp = [&](int64_t at) { return std::clamp<int64_t>(at < 0 ? at + count : at, 0, count); };
-  KnownInts result{{}, false, data.dtype};
-  for (int64_t i = clamp(*start); i < clamp(*end); i += *step)
-    result.values.push_back(data.values[static_cast<size_t>(i)]);
-  return result;
-}
-
-// One element under another rank.
-Known fold_rank(NodeContext& c, const KnownInts& data) {
-  const bool down = c.node().op == "Squeeze";
-  if (data.values.size() != 1 || data.is_scalar == down) return std::nullopt;
-  KnownInts result = data;
-  result.is_scalar = down;
-  return result;
-}
-
-Known fold_cast(NodeContext& c, KnownInts data) {
-  const auto to = dtype_of(static_cast<int32_t>(c.attr_int("to", 0)));
-  if (to != DType::i64 && to != DType::i32) return std::nullopt;
-  data.dtype = *to;
-  return data;
-}
-
-Known fold_reduce_prod(NodeContext& c, const KnownInts& data) {
-  if (data.is_scalar || c.has(1) || c.attr("axes")) return std::nullopt;
-  KnownInts result{{IntExpr(1)}, c.attr_int("keepdims", 1) == 0, data.dtype};
-  for (const IntExpr& e : data.values) result.values[0] *= e;
-  return result;
-}
-
 constexpr OpRow kRows[] = {
     {"Constant", 1, INT64_MAX, constant},
     {"ConstantOfShape", 9, INT64_MAX, constant_of_shape},
@@ -212,22 +109,5 @@ constexpr OpRow kRows[] = {
 }  // namespace
 
 std::span<const OpRow> constant_ops() { return kRows; }
-
-std::optional<KnownInts> fold_known(NodeContext& c) {
-  const std::string_view op = c.node().op;
-  if (c.input_count() == 0) return std::nullopt;
-  if (op == "Concat") return fold_concat(c);
-  const Known first = c.known_ints(0);
-  if (!first || (first->dtype != DType::i64 && first->dtype != DType::i32)) return std::nullopt;
-  if (op == "Slice") return fold_slice(c, *first);
-  if (op == "Squeeze" || op == "Unsqueeze") return fold_rank(c, *first);
-  if (op == "Identity") return first;
-  if (op == "Cast") return fold_cast(c, *first);
-  if (op == "ReduceProd") return fold_reduce_prod(c, *first);
-  if (c.input_count() != 2) return std::nullopt;
-  const Known second = c.known_ints(1);
-  if (!second) return std::nullopt;
-  return op == "Gather" ? fold_gather(c, *first, *second) : arithmetic(c, *first, *second);
-}
 
 }  // namespace quartet::import::onnx

@@ -1,6 +1,7 @@
 // Convolutions: padding becomes a pad op, the rest is the graph's conv.
 #include <numeric>
 
+#include "import/onnx/quantize.h"
 #include "import/onnx/windows.h"
 
 namespace quartet::import::onnx {
@@ -66,6 +67,22 @@ Status conv_integer(NodeContext& c) {
   QUARTET_ASSIGN(const ValueId x, centred(c, 0, 2, 1));
   QUARTET_ASSIGN(const ValueId w, centred(c, 1, 3, 0));
   return c.give(0, convolution(c, x, w));
+}
+
+// A number, or one a filter, as it broadcasts to [n, filter, ...].
+Expr per_filter(const Expr& p, size_t rank) { return p.type().elements().is(1) ? p.reshape({}) : p.along(1, rank); }
+
+// The convolution in i32 with its bias, scaled in f32 and quantised.
+Status qlinear_conv(NodeContext& c) {
+  QUARTET_ASSIGN(const ValueId x, centred(c, 0, 2, 1));
+  QUARTET_ASSIGN(const ValueId w, centred(c, 3, 5, 0));
+  QUARTET_ASSIGN(ValueId product, convolution(c, x, w));
+  QUARTET_ASSIGN(product, with_bias(c, product, 8));
+  Emit e(c);
+  const Expr y(e, product);
+  const auto scale = [&](size_t i) { return per_filter(e.in(i).cast(DType::f32), y.rank()); };
+  const Expr factor = scale(1) * scale(4) / scale(6);
+  return e.give(0, quantized(y.cast(DType::f32) * factor, e.in(7).reshape({})));
 }
 
 // ---- Transposed convolution, by the phases of its stride ----
@@ -290,6 +307,7 @@ constexpr OpRow kRows[] = {
     {"Conv", 1, INT64_MAX, conv},
     {"ConvInteger", 10, INT64_MAX, conv_integer},
     {"ConvTranspose", 1, INT64_MAX, conv_transpose},
+    {"QLinearConv", 10, INT64_MAX, qlinear_conv},
 };
 
 }  // namespace

@@ -21,6 +21,27 @@ Status binary(NodeContext& c) {
   return c.give(0, c.op(code, {a, b}));
 }
 
+// Before version 7 the second operand broadcasts only where that is said, and may do so in the middle: its first axis
+// is then axis `axis` of the first operand.
+template <OpCode code>
+Status old_binary(NodeContext& c) {
+  Emit e(c);
+  const Expr a = e.in(0);
+  Expr b = e.in(1);
+  QUARTET_TRY(e.status());
+  if (c.attr_int("broadcast", 0) != 0 && c.attr("axis")) {
+    QUARTET_ASSIGN(const int64_t axis, c.axis(c.attr_int("axis", 0), a.rank()));
+    graph::Shape shape = b.shape();
+    if (static_cast<size_t>(axis) + shape.size() > a.rank())
+      return make_error(Code::invalid_argument, "axis %lld and rank %zu go beyond rank %zu",
+                        static_cast<long long>(axis), shape.size(), a.rank());
+    shape.resize(a.rank() - static_cast<size_t>(axis), IntExpr(1));
+    b = b.reshape(std::move(shape));
+  }
+  if (code == OpCode::pow) b = b.cast(a.dtype());
+  return e.give(0, e.op(code, {a, b}));
+}
+
 // Min, Max, Sum: any number of operands, left to right.
 template <OpCode code>
 Result<ValueId> fold(NodeContext& c) {
@@ -104,7 +125,9 @@ Status cast_like(NodeContext& c) {
 
 constexpr OpRow kRows[] = {
     {"Abs", 1, INT64_MAX, unary<OpCode::abs>},
+    {"Add", 1, 7, old_binary<OpCode::add>},
     {"Add", 7, INT64_MAX, binary<OpCode::add>},
+    {"And", 1, 7, old_binary<OpCode::bit_and>},
     {"And", 7, INT64_MAX, binary<OpCode::bit_and>},
     {"BitShift", 11, INT64_MAX, bit_shift},
     {"BitwiseAnd", 18, INT64_MAX, binary<OpCode::bit_and>},
@@ -115,15 +138,19 @@ constexpr OpRow kRows[] = {
     {"CastLike", 15, INT64_MAX, cast_like},
     {"Ceil", 1, INT64_MAX, unary<OpCode::ceil>},
     {"Cos", 7, INT64_MAX, unary<OpCode::cos>},
+    {"Div", 1, 7, old_binary<OpCode::div>},
     {"Div", 7, INT64_MAX, binary<OpCode::div>},
+    {"Equal", 1, 7, old_binary<OpCode::equal>},
     {"Equal", 7, INT64_MAX, binary<OpCode::equal>},
     {"Erf", 9, INT64_MAX, unary<OpCode::erf>},
     {"Exp", 1, INT64_MAX, unary<OpCode::exp>},
     {"Floor", 1, INT64_MAX, unary<OpCode::floor>},
+    {"Greater", 1, 7, old_binary<OpCode::greater>},
     {"Greater", 7, INT64_MAX, binary<OpCode::greater>},
     {"GreaterOrEqual", 12, INT64_MAX, binary<OpCode::greater_equal>},
     {"IsInf", 10, INT64_MAX, is_inf},
     {"IsNaN", 9, INT64_MAX, unary<OpCode::is_nan>},
+    {"Less", 1, 7, old_binary<OpCode::less>},
     {"Less", 7, INT64_MAX, binary<OpCode::less>},
     {"LessOrEqual", 12, INT64_MAX, binary<OpCode::less_equal>},
     {"Log", 1, INT64_MAX, unary<OpCode::log>},
@@ -131,19 +158,24 @@ constexpr OpRow kRows[] = {
     {"Mean", 1, INT64_MAX, mean},
     {"Min", 1, INT64_MAX, variadic<OpCode::min>},
     {"Mod", 10, INT64_MAX, mod},
+    {"Mul", 1, 7, old_binary<OpCode::mul>},
     {"Mul", 7, INT64_MAX, binary<OpCode::mul>},
     {"Neg", 1, INT64_MAX, unary<OpCode::neg>},
     {"Not", 1, INT64_MAX, unary<OpCode::logical_not>},
+    {"Or", 1, 7, old_binary<OpCode::bit_or>},
     {"Or", 7, INT64_MAX, binary<OpCode::bit_or>},
+    {"Pow", 1, 7, old_binary<OpCode::pow>},
     {"Pow", 7, INT64_MAX, pow},
     {"Reciprocal", 1, INT64_MAX, unary<OpCode::reciprocal>},
     {"Round", 11, INT64_MAX, unary<OpCode::round>},
     {"Sign", 9, INT64_MAX, unary<OpCode::sign>},
     {"Sin", 7, INT64_MAX, unary<OpCode::sin>},
     {"Sqrt", 1, INT64_MAX, unary<OpCode::sqrt>},
+    {"Sub", 1, 7, old_binary<OpCode::sub>},
     {"Sub", 7, INT64_MAX, binary<OpCode::sub>},
     {"Sum", 1, INT64_MAX, variadic<OpCode::add>},
     {"Where", 9, INT64_MAX, where},
+    {"Xor", 1, 7, old_binary<OpCode::bit_xor>},
     {"Xor", 7, INT64_MAX, binary<OpCode::bit_xor>},
 };
 

@@ -34,7 +34,7 @@ Status gemm(NodeContext& c) {
 }
 
 constexpr OpRow kRows[] = {
-    {"Gemm", 7, INT64_MAX, gemm},
+    {"Gemm", 1, INT64_MAX, gemm},
     {"MatMul", 1, INT64_MAX, matmul},
 };
 

@@ -62,6 +62,12 @@ Status batch_normalization(NodeContext& c) {
   return e.give(0, per_channel(x, m, scale, bias, epsilon).cast(result));
 }
 
+// Before version 7 training was the default.
+Status old_batch_normalization(NodeContext& c) {
+  if (c.attr_int("is_test", 0) == 0) return Status(Code::unsupported, "is_test = 0: training");
+  return batch_normalization(c);
+}
+
 Status instance_normalization(NodeContext& c) {
   Emit e(c);
   const Expr given = e.in(0);
@@ -167,10 +173,10 @@ Status lp_normalization(NodeContext& c) {
 }
 
 constexpr OpRow kRows[] = {
-    {"BatchNormalization", 7, 14, batch_normalization},
-    {"BatchNormalization", 14, INT64_MAX, batch_normalization},
+    {"BatchNormalization", 1, 7, old_batch_normalization},
+    {"BatchNormalization", 7, INT64_MAX, batch_normalization},
     {"GroupNormalization", 18, INT64_MAX, group_normalization},
-    {"InstanceNormalization", 6, INT64_MAX, instance_normalization},
+    {"InstanceNormalization", 1, INT64_MAX, instance_normalization},
     {"LRN", 1, INT64_MAX, lrn},
     {"LayerNormalization", 17, INT64_MAX, layer_normalization},
     {"LpNormalization", 1, INT64_MAX, lp_normalization},

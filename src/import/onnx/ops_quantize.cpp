@@ -1,10 +1,14 @@
 // Quantisation: scales in f32, rounding to even, saturation; products of integers in i32, exactly.
 #include <algorithm>
 
-#include "import/onnx/expr.h"
+#include "import/onnx/quantize.h"
 #include "import/onnx/tensors.h"
 
 namespace quartet::import::onnx {
+
+Expr quantized(const Expr& x, const Expr& zero) {
+  return (unary(OpCode::round, x) + zero.cast(x.dtype())).cast(zero.dtype());
+}
 
 namespace {
 
@@ -29,11 +33,6 @@ Result<Expr> parameter(Emit& e, const Expr& p, const Expr& x) {
   return p.reshape(apart).expand(wide).reshape(together).slice(at, IntExpr(0), x.dim(at));
 }
 
-// saturate(round(x) + zero)
-Expr quantized(const Expr& x, const Expr& zero, DType to) {
-  return (unary(OpCode::round, x) + zero.cast(x.dtype())).cast(to);
-}
-
 Status quantize_linear(NodeContext& c) {
   Emit e(c);
   const Expr x = e.in(0), given = e.in(1);
@@ -49,7 +48,7 @@ Status quantize_linear(NodeContext& c) {
   if (e.status().ok() && !is_int(zero.dtype())) return make_error(Code::unsupported, "to %s", dtype_name(zero.dtype()));
   QUARTET_ASSIGN(const Expr scale, parameter(e, given.cast(DType::f32), x));
   QUARTET_ASSIGN(const Expr shift, parameter(e, zero, x));
-  return e.give(0, quantized(x.cast(DType::f32) / scale, shift, zero.dtype()));
+  return e.give(0, quantized(x.cast(DType::f32) / scale, shift));
 }
 
 Status dequantize_linear(NodeContext& c) {
@@ -74,7 +73,7 @@ Status dynamic_quantize_linear(NodeContext& c) {
              high = max(x.reduce(OpCode::reduce_max, axes, false), 0);
   const Expr scale = select(equal(low, high), 1.0, (high - low) / 255);
   const Expr zero = unary(OpCode::round, max(min(-low / scale, 255), 0)).cast(DType::u8);
-  QUARTET_TRY(e.give(0, quantized(x / scale, zero, DType::u8)));
+  QUARTET_TRY(e.give(0, quantized(x / scale, zero)));
   if (c.output_count() > 1) QUARTET_TRY(e.give(1, scale));
   if (c.output_count() > 2) QUARTET_TRY(e.give(2, zero));
   return e.status();
@@ -108,7 +107,7 @@ Status qlinear_matmul(NodeContext& c) {
   const Expr columns = b_scale.rank() == 1 && b_scale.dim(0).is(1) ? b_scale.reshape({}) : b_scale;
   const Expr scale = row_parameter(e.in(1).cast(DType::f32)) * columns / row_parameter(e.in(6).cast(DType::f32));
   const Expr zero = row_parameter(e.in(7));
-  return e.give(0, quantized(product.cast(DType::f32) * scale, zero, zero.dtype()));
+  return e.give(0, quantized(product.cast(DType::f32) * scale, zero));
 }
 
 constexpr OpRow kRows[] = {

@@ -28,17 +28,14 @@ struct Axis {
   Expr start, end;
 };
 
-// floor(dim * scale). For a symbol the scale is taken as the fraction of a small divisor that it is nearest to, as f32
-// has no 0.7; failing that as the fraction it is.
+// floor(dim * scale). For a symbol the scale is taken as the fraction of a small divisor that it is in f32, which
+// has no 0.7.
 Result<IntExpr> scaled(const IntExpr& dim, double scale) {
   if (!(scale > 0) || scale > 1e6) return make_error(Code::invalid_argument, "a scale of %g", scale);
   if (const auto number = dim.constant())
     return IntExpr(static_cast<int64_t>(std::floor(static_cast<float>(*number) * static_cast<float>(scale))));
-  for (int64_t divisor = 1; divisor <= 1024; ++divisor) {
-    const double times = std::round(scale * static_cast<double>(divisor));
-    if (times >= 1 && static_cast<float>(times / static_cast<double>(divisor)) == static_cast<float>(scale))
-      return floor_div(dim * IntExpr(static_cast<int64_t>(times)), IntExpr(divisor));
-  }
+  if (const auto fraction = small_fraction(scale); fraction && fraction->times > 0)
+    return floor_div(dim * IntExpr(fraction->times), IntExpr(fraction->divisor));
   return make_error(Code::unsupported, "a scale of %.9g of a symbolic dim", scale);
 }
 

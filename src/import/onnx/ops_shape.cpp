@@ -15,7 +15,12 @@ Status reshape(NodeContext& c) {
     QUARTET_ASSIGN(graph::Shape declared, c.declared_shape(0, 1, "the shape"));
     return c.give(0, c.reshape(x, std::move(declared)));
   }
-  QUARTET_ASSIGN(const KnownInts wanted, c.ints(1, "the shape"));
+  KnownInts wanted;
+  if (c.version() < 5) {
+    for (const int64_t v : c.attr_ints("shape").value_or(std::vector<int64_t>())) wanted.values.emplace_back(v);
+  } else {
+    QUARTET_ASSIGN(wanted, c.ints(1, "the shape"));
+  }
   const graph::Shape from = c.type(x).shape;
   const bool zero_copies = c.attr_int("allowzero", 0) == 0;
   graph::Shape shape;
@@ -205,12 +210,18 @@ Status dropout(NodeContext& c) {
   return c.give(1, c.op(OpCode::expand, {kept}, {{AttrKey::shape, c.type(x).shape}}));
 }
 
+// Before version 7 training was the default.
+Status old_dropout(NodeContext& c) {
+  if (c.attr_int("is_test", 0) == 0) return Status(Code::unsupported, "is_test = 0: training");
+  return dropout(c);
+}
+
 constexpr OpRow kRows[] = {
-    {"Concat", 4, INT64_MAX, concat},       {"Dropout", 7, INT64_MAX, dropout}, {"Expand", 8, INT64_MAX, expand},
-    {"Flatten", 1, INT64_MAX, flatten},     {"Gather", 1, INT64_MAX, gather},   {"Identity", 1, INT64_MAX, identity},
-    {"Reshape", 5, INT64_MAX, reshape},     {"Shape", 1, INT64_MAX, shape},     {"Size", 1, INT64_MAX, size},
-    {"Squeeze", 1, INT64_MAX, squeeze},     {"Tile", 6, INT64_MAX, tile},       {"Transpose", 1, INT64_MAX, transpose},
-    {"Unsqueeze", 1, INT64_MAX, unsqueeze},
+    {"Concat", 1, INT64_MAX, concat},       {"Dropout", 1, 7, old_dropout},         {"Dropout", 7, INT64_MAX, dropout},
+    {"Expand", 8, INT64_MAX, expand},       {"Flatten", 1, INT64_MAX, flatten},     {"Gather", 1, INT64_MAX, gather},
+    {"Identity", 1, INT64_MAX, identity},   {"Reshape", 1, INT64_MAX, reshape},     {"Shape", 1, INT64_MAX, shape},
+    {"Size", 1, INT64_MAX, size},           {"Squeeze", 1, INT64_MAX, squeeze},     {"Tile", 6, INT64_MAX, tile},
+    {"Transpose", 1, INT64_MAX, transpose}, {"Unsqueeze", 1, INT64_MAX, unsqueeze},
 };
 
 }  // namespace

@@ -139,7 +139,25 @@ Result<std::vector<IntExpr>> parts_of(NodeContext& c, const IntExpr& dim, size_t
   return parts;
 }
 
+// Known integers stay known.
+bool split_known(NodeContext& c, const KnownInts& data, const std::vector<IntExpr>& parts) {
+  size_t at = 0;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const auto count = parts[i].constant();
+    if (!count || *count < 0 || static_cast<size_t>(*count) > data.values.size() - at) return false;
+    const auto begin = data.values.begin() + static_cast<std::ptrdiff_t>(at);
+    c.give_ints(i, {{begin, begin + *count}, false, data.dtype});
+    at += static_cast<size_t>(*count);
+  }
+  return at == data.values.size();
+}
+
 Status split(NodeContext& c) {
+  if (const auto known = c.known_ints(0); known && !known->is_scalar) {
+    QUARTET_ASSIGN(const std::vector<IntExpr> parts,
+                   parts_of(c, IntExpr(static_cast<int64_t>(known->values.size())), 0));
+    if (split_known(c, *known, parts)) return {};
+  }
   QUARTET_ASSIGN(const ValueId x, c.in(0));
   const graph::Shape shape = c.type(x).shape;
   QUARTET_ASSIGN(const int64_t axis, c.axis(c.attr_int("axis", 0), shape.size()));

@@ -100,6 +100,9 @@ TEST(Evaluate, Movement) {
   EXPECT_EQ(value_of(a + "%f = constant i8[] [9] %r = pad %a, %f {low = [0, 1], high = [1, 0]}"),
             "9 1 2 3 9 4 5 6 9 9 9 9");
   EXPECT_EQ(value_of(a + "%i = constant i32[4] [-1, 0, 7, -9] %r = gather %a, %i {axis = 1}"), "3 1 3 1 6 4 6 4");
+  const std::string updates = "%u = constant i8[5, 3] [7, 7, 7, 8, 8, 8, 9, 9, 9, 0, 0, 0, 5, 5, 5] ";
+  EXPECT_EQ(value_of(a + updates + "%i = constant i32[5] [1, -2, 1, 2, -3] %r = scatter %a, %i, %u"), "8 8 8 9 9 9");
+  EXPECT_EQ(value_of(a + updates + "%i = constant u8[5] [0, 255, 9, 2, 2] %r = scatter %a, %i, %u"), "7 7 7 4 5 6");
   EXPECT_EQ(value_of("%a = constant i8[2, 1] [1, 2] %r = expand %a {shape = [2, 2, 2]}"), "1 1 2 2 1 1 2 2");
   EXPECT_EQ(value_of("%r = iota {shape = [2, 3], axis = 1, dtype = f32}"), "0 1 2 0 1 2");
   EXPECT_EQ(value_of("%r = dims {shape = [7, -1]}"), "7 -1");

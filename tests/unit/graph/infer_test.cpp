@@ -69,6 +69,19 @@ TEST(Infer, Data) {
   EXPECT_EQ(type_of("%a: f32[n]", "%r = iota {shape = [n, 2], axis = -1, dtype = i32}"), "i32[n, 2]");
 }
 
+TEST(Infer, Scatter) {
+  EXPECT_EQ(type_of("%a: f32[n, m], %i: i32[k], %u: f32[k, m]", "%r = scatter %a, %i, %u {combine = 4}"), "f32[n, m]");
+  expect_error("%a: f32[5, 2], %i: f32[3], %u: f32[3, 2]", "%r = scatter %a, %i, %u",
+               "the indices are f32, not integers");
+  expect_error("%a: f32[5, 2], %i: i64[3], %u: f32[4, 2]", "%r = scatter %a, %i, %u", "updates of [4, 2] do not fit");
+  expect_error("%a: f32[5, 2], %i: i64[3], %u: f32[3, m]", "%r = scatter %a, %i, %u", "updates of [3, m] do not fit");
+  expect_error("%a: f32[5], %i: i64[3], %u: f32[3]", "%r = scatter %a, %i, %u", "have ranks 1, 1 and 1");
+  expect_error("%a: f32[5, 2], %i: i64[3], %u: i64[3, 2]", "%r = scatter %a, %i, %u", "element types differ");
+  expect_error("%a: f32[5, 2], %i: i64[3], %u: f32[3, 2]", "%r = scatter %a, %i, %u {combine = 5}", "outside 0 to 4");
+  expect_error("%a: bool[5, 2], %i: i64[3], %u: bool[3, 2]", "%r = scatter %a, %i, %u {combine = 1}",
+               "bool is neither added nor compared");
+}
+
 TEST(Infer, ReductionsAndMatmul) {
   EXPECT_EQ(type_of("%a: f32[n, 2, 3]", "%r = reduce_sum %a {axes = [-1, 0]}"), "f32[2]");
   EXPECT_EQ(type_of("%a: f32[n, 2, 3]", "%r = reduce_mean %a {axes = [1], keepdims = 1}"), "f32[n, 1, 3]");

@@ -86,7 +86,9 @@ class OnnxModel {
   OnnxModel& input(const std::string& name, const std::vector<std::string>& dims, int32_t type = 1) {
     return value(11, name, dims, type);
   }
-  OnnxModel& output(const std::string& name) { return value(12, name, {}, 1); }
+  OnnxModel& output(const std::string& name, const std::vector<std::string>& dims = {}) {
+    return value(12, name, dims, 1);
+  }
   OnnxModel& initializer(const OnnxTensor& tensor) {
     protozero::pbf_writer(graph_).add_message(5, tensor.bytes());
     return *this;

@@ -12,51 +12,20 @@
 
 #include "reference/graph_interpreter.h"
 #include "reference/graph_ops.h"
-#include "unit/import/onnx_model.h"
+#include "unit/import/running.h"
 
 namespace quartet {
 namespace {
 
 using reference::Tensor;
 using test::Dims;
+using test::expect_result;
+using test::f32;
+using test::imported;
+using test::one_node;
 using test::OnnxModel;
 using test::OnnxNode;
-
-Tensor f32(Dims dims, const std::vector<double>& values) {
-  Tensor tensor = Tensor::zeros(DType::f32, std::move(dims));
-  for (size_t i = 0; i < tensor.elements.size(); ++i) tensor.elements[i] = reference::bits_of(DType::f32, values[i]);
-  return tensor;
-}
-
-std::shared_ptr<const graph::Graph> imported(const OnnxModel& model) {
-  auto graph = import::import_onnx(model.bytes());
-  EXPECT_TRUE(graph.ok()) << graph.status().message();
-  return graph.ok() ? *graph : nullptr;
-}
-
-std::string refusal(const OnnxModel& model) {
-  const auto graph = import::import_onnx(model.bytes());
-  EXPECT_FALSE(graph.ok());
-  return graph.ok() ? "" : graph.status().message();
-}
-
-// Runs a model of one output and compares shape and numbers.
-void expect_result(const OnnxModel& model, const std::vector<Tensor>& inputs, const Dims& dims,
-                   const std::vector<double>& values) {
-  const auto graph = imported(model);
-  ASSERT_TRUE(graph);
-  const auto outputs = reference::interpret(*graph, inputs);
-  ASSERT_TRUE(outputs.ok()) << outputs.status().message();
-  const Tensor& got = outputs->at(0);
-  EXPECT_EQ(got.dims, dims);
-  ASSERT_EQ(got.elements.size(), values.size());
-  for (size_t i = 0; i < values.size(); ++i)
-    EXPECT_NEAR(static_cast<double>(reference::number_of(got.dtype, got.elements[i])), values[i], 1e-5) << i;
-}
-
-OnnxModel one_node(const OnnxNode& node, const std::vector<std::string>& dims, int64_t opset = 13) {
-  return OnnxModel(opset).input("x", dims).node(node).output("y");
-}
+using test::refusal;
 
 TEST(Onnx, GemmScalesAndTransposes) {
   OnnxModel model(13);
@@ -192,10 +161,11 @@ TEST(Onnx, InitializersThatAreInputsAreConstants) {
 TEST(Onnx, ListsEveryNodeThatIsNotSupported) {
   OnnxModel model(13);
   model.input("x", {"1"})
+      .initializer(test::ints("p", {2}, {1, 1}))
       .node(OnnxNode("Fancy", {"x"}, {"a"}))
       .node(OnnxNode("Relu", {"a"}, {"b"}))  // its fault is Fancy's
       .node(OnnxNode("Relu", {"x"}, {"c"}, "com.example"))
-      .node(OnnxNode("Pad", {"x"}, {"d"}).text("mode", "odd").integers("pads", {1, 1}))
+      .node(OnnxNode("Pad", {"x", "p"}, {"d"}).text("mode", "odd"))
       .output("b");
   const std::string text = refusal(model);
   EXPECT_NE(text.find("3 nodes"), std::string::npos) << text;

@@ -58,6 +58,12 @@ TEST(Simplify, FoldsUpToTheLimit) {
   EXPECT_EQ((*simplify(graph, options))->main().body.ops.back().code, graph::OpCode::add);
 }
 
+TEST(Simplify, OneElementHasNoLayout) {
+  const auto simple = simplify(
+      parsed("graph(%x: f32[1, 1, 1, 1]) { %t = transpose %x {perm = [0, 3, 1, 2]} %r = neg %t return %r }"));
+  ASSERT_TRUE(simple.ok()) << simple.status().message();
+}
+
 TEST(Simplify, DenormalsAreLeftToAProgramThatFlushesThem) {
   const auto graph =
       parsed("graph() { %a = constant f32[] [1e-30] %b = constant f32[] [1e-10] %r = mul %a, %b return %r }");

@@ -77,7 +77,30 @@ class Evaluator {
     return result.value();
   }
 
+  void scatter(const std::vector<int64_t>& extent) {
+    state_.value = value(expr_.scatter.start);
+    const bool fl = is_float(expr_.body[static_cast<size_t>(expr_.element)].dtype);
+    walk(static_cast<size_t>(expr_.spatial), expr_.axes.size(), extent, [&] {
+      memo_.clear();
+      if (value(expr_.scatter.row).i != axes_[0]) return;
+      const Cell e = value(expr_.element);
+      Cell& v = state_.value;
+      if (!expr_.scatter.combine)
+        v = e;
+      else if (*expr_.scatter.combine == ScalarOp::add)
+        v = {v.f + e.f, v.i + e.i};
+      else if (*expr_.scatter.combine == ScalarOp::mul)
+        v = {v.f * e.f, v.i * e.i};
+      else if (*expr_.scatter.combine == ScalarOp::min)
+        v = (fl ? e.f < v.f : e.i < v.i) ? e : v;
+      else
+        v = (fl ? e.f > v.f : e.i > v.i) ? e : v;
+    });
+  }
+
   void reduce(const std::vector<int64_t>& extent) {
+    memo_.clear();
+    if (expr_.reduction == Reduction::scatter) return scatter(extent);
     const DType type_of = expr_.body[static_cast<size_t>(expr_.element)].dtype;
     const bool fl = is_float(type_of);
     int64_t r = 0;
@@ -104,6 +127,7 @@ class Evaluator {
     Cell& v = state_.value;
     switch (expr_.reduction) {
       case Reduction::none:
+      case Reduction::scatter:
         return;
       case Reduction::sum:
       case Reduction::contraction:

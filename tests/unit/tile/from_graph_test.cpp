@@ -132,6 +132,23 @@ TEST(FromGraph, ConcatPadGather) {
   EXPECT_EQ(floats(out[3]), (F{0, 1, 2, 3, 2, 3, 2, 3}));
 }
 
+TEST(FromGraph, ScatterAppliesUpdatesInOrder) {
+  Write w;
+  const auto a = w.in("a", DType::f32, {3, 2}), i = w.in("i", DType::i64, {4}), u = w.in("u", DType::f32, {4, 2});
+  const auto two = w.op(OpCode::cast, {w.number(2)}, {{AttrKey::to, DType::i64}});
+  const auto halves = w.op(OpCode::div, {i, two});  // rows 0 0 1 1
+  const auto beyond = w.op(OpCode::sub, {i, w.op(OpCode::cast, {w.number(5)}, {{AttrKey::to, DType::i64}})});
+  w.out(w.op(OpCode::scatter, {a, halves, u}));
+  w.out(w.op(OpCode::scatter, {a, halves, u}, {{AttrKey::combine, one(1)}}));
+  w.out(w.op(OpCode::scatter, {a, beyond, u}));  // -5 -4 -3 -2: the last two are rows 0 and 1
+  w.out(w.op(OpCode::scatter, {a, halves, u}, {{AttrKey::combine, one(3)}}));
+  const auto out = run(w);
+  EXPECT_EQ(floats(out[0]), (F{2, 3, 6, 7, 4, 5}));
+  EXPECT_EQ(floats(out[1]), (F{2, 5, 12, 15, 4, 5}));
+  EXPECT_EQ(floats(out[2]), (F{4, 5, 6, 7, 4, 5}));
+  EXPECT_EQ(floats(out[3]), (F{0, 1, 2, 3, 4, 5}));
+}
+
 TEST(FromGraph, Reductions) {
   Write w;
   const auto a = w.in("a", DType::f32, {2, 3, 2});
