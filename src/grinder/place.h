@@ -18,7 +18,7 @@ struct Segment {
   std::vector<graph::ValueId> inputs, outputs;  // values of the placed graph's main
 };
 
-// One thing after the other: a segment, or an if or loop with the steps of its regions.
+// One thing after the other: a segment, a requirement, or an if or loop with the steps of its regions.
 struct Step {
   int32_t segment = -1;
   const graph::Op* control = nullptr;  // of the placed graph's main
@@ -43,6 +43,7 @@ struct Origin {
     result,   // of an if, or a stacked result of a loop
     carried,  // last carried value of a loop
     window,
+    same,  // handed on by a requirement: it lives where the operand does
   };
   Kind kind = Kind::argument;
   const graph::Block* block = nullptr;  // in which it is defined
@@ -63,6 +64,9 @@ struct Placed {
 
 // The number of iterations of a loop as far as it is known at entry; an upper bound if it has a condition.
 std::optional<IntExpr> known_count(const graph::Graph& graph, const graph::Function& function, const graph::Op& loop);
+
+// The run-known symbol that a loop gives its value, if there is one.
+std::optional<Symbol> born_symbol(const graph::Graph& graph, const graph::Op& loop);
 
 // `graph` is simplified and ground. What cannot run in a program is unsupported, naming the op.
 Result<Placed> place(std::shared_ptr<const graph::Graph> graph);

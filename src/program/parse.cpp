@@ -240,6 +240,9 @@ class Parser {
       view(line);
     } else if (what == "loop") {
       loop(line);
+    } else if (what == "message") {
+      line.index(p_.messages.size());
+      p_.messages.push_back(line.quoted());
     } else if (what == "do") {
       instruction(line);
     } else if (what == "assume") {
@@ -265,6 +268,7 @@ class Parser {
     dim.name = line.quoted();
     line.need_field("lower");
     dim.lower = line.integer<int64_t>();
+    if (line.field("upper")) dim.upper = line.expression();
     p_.dims.push_back(std::move(dim));
   }
 
@@ -370,6 +374,7 @@ class Parser {
     if (line.field("condition")) loop.condition = line.reference();
     if (line.field("next")) loop.next = line.reference();
     if (line.field("iteration")) loop.iteration = line.integer<int32_t>();
+    if (line.field("dim")) loop.dim = line.integer<int32_t>();
     p_.loops.push_back(std::move(loop));
   }
 
@@ -382,7 +387,8 @@ class Parser {
         {"loop", InstructionKind::loop},
         {"loop_end", InstructionKind::loop_end},
         {"copy", InstructionKind::copy},
-        {"swap", InstructionKind::swap}};
+        {"swap", InstructionKind::swap},
+        {"check", InstructionKind::check}};
     const std::string_view name = line.word();
     const auto* found = std::ranges::find(kNames, name, &std::pair<std::string_view, InstructionKind>::first);
     if (found == std::end(kNames)) return line.fail("'" + std::string(name) + "' is no instruction");
@@ -390,7 +396,7 @@ class Parser {
     made.kind = found->second;
     if (made.kind == InstructionKind::run || made.kind == InstructionKind::loop) made.first = line.integer<int32_t>();
     if (made.kind == InstructionKind::branch || made.kind == InstructionKind::copy ||
-        made.kind == InstructionKind::swap)
+        made.kind == InstructionKind::swap || made.kind == InstructionKind::check)
       made.from = line.reference();
     if (made.kind == InstructionKind::run) {
       line.need_field("count");
@@ -400,6 +406,9 @@ class Parser {
       made.to = line.reference();
       line.need_field("bytes");
       made.bytes = line.expression();
+    } else if (made.kind == InstructionKind::check) {
+      line.need_field("message");
+      made.first = line.integer<int32_t>();
     } else if (made.kind == InstructionKind::swap) {
       line.need_field("with");
       made.to = line.reference();

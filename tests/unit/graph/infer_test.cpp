@@ -82,6 +82,34 @@ TEST(Infer, Scatter) {
                "bool is neither added nor compared");
 }
 
+TEST(Infer, Windows) {
+  EXPECT_EQ(type_of("%a: f32[n, 8, 9]", "%r = window %a {axes = [1, 2], sizes = [3, 2], strides = [2, 1]}"),
+            "f32[n, 3, 8, 3, 2]");
+  EXPECT_EQ(type_of("%a: f32[2]", "%r = window %a {axes = [0], sizes = [3]}"), "f32[0, 3]");
+  EXPECT_EQ(type_of("%a: f32[n + 2]", "%r = window %a {axes = [0], sizes = [3]}", "dim n\n"), "f32[n, 3]");
+  EXPECT_EQ(type_of("%a: f32[n]", "%r = window %a {axes = [0], sizes = [3]}"), "f32[max(n - 2, 0), 3]");
+  expect_error("%a: f32[8, 9]", "%r = window %a {axes = [0, 1], sizes = [3]}", "1 sizes for 2 windowed axes");
+  expect_error("%a: f32[8]", "%r = window %a {axes = [0], sizes = [0]}", "sizes: 0 is outside 1 to");
+}
+
+TEST(Infer, Convolutions) {
+  EXPECT_EQ(type_of("%x: f32[n, 6, 8, 9], %w: f32[4, 3, 3, 2]",
+                    "%r = conv %x, %w {groups = 2, strides = [2, 1], dilations = [1, 2]}"),
+            "f32[n, 4, 3, 7]");
+  EXPECT_EQ(type_of("%x: f32[n, 8, 2, 3], %w: f32[3, 3, 2, 5]", "%r = convolve %x, %w"), "f32[n, 6, 2, 5]");
+  expect_error("%x: f32[1, 6, 8], %w: f32[4, 5, 3]", "%r = conv %x, %w", "the channels differ: 6 in the operand, 5");
+  expect_error("%x: f32[1, 6, 8], %w: f32[5, 3, 3]", "%r = conv %x, %w {groups = 2}", "5 filters in 2 groups");
+  expect_error("%x: f32[1, 6, 8], %w: f32[4, 6]", "%r = conv %x, %w", "x of rank 3 by filters of rank 2");
+  expect_error("%x: f32[1, 6, 8], %w: f32[4, 6, 3]", "%r = conv %x, %w {groups = 0}", "groups: 0 is less than 1");
+  expect_error("%x: f32[1, 8, 2, 3], %w: f32[3, 3, 1, 5]", "%r = convolve %x, %w", "2 groups in the operand, 1");
+}
+
+TEST(Infer, AssumedShapes) {
+  EXPECT_EQ(type_of("%a: f32[n, 4], %b: f32[m]", "%r = assume_shape %a {shape = [m, 4]}"), "f32[m, 4]");
+  expect_error("%a: f32[n, 4]", "%r = assume_shape %a {shape = [n, 5]}", "cannot be assumed to be [n, 5]");
+  expect_error("%a: f32[n, 4]", "%r = assume_shape %a {shape = [n]}", "cannot be assumed to be [n]");
+}
+
 TEST(Infer, ReductionsAndMatmul) {
   EXPECT_EQ(type_of("%a: f32[n, 2, 3]", "%r = reduce_sum %a {axes = [-1, 0]}"), "f32[2]");
   EXPECT_EQ(type_of("%a: f32[n, 2, 3]", "%r = reduce_mean %a {axes = [1], keepdims = 1}"), "f32[n, 1, 3]");
