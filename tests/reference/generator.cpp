@@ -101,6 +101,20 @@ class Generator {
       known_.push_back({id});
       result_.inputs.push_back(random_tensor(type));
     }
+    return options_.control ? make_deciders() : Status();
+  }
+
+  // What runs decide ifs and loops by.
+  Status make_deciders() {
+    QUARTET_ASSIGN(count_, builder_.input("count", {DType::i64, {}}));
+    QUARTET_ASSIGN(flag_, builder_.input("flag", {DType::boolean, {}}));
+    Tensor count = Tensor::zeros(DType::i64, {}), flag = Tensor::zeros(DType::boolean, {});
+    count.elements[0] = random_.below(10) - 1;
+    flag.elements[0] = random_.below(2);
+    result_.inputs.push_back(std::move(count));
+    result_.inputs.push_back(std::move(flag));
+    known_.push_back({count_});
+    known_.push_back({flag_});
     return {};
   }
 
@@ -177,6 +191,7 @@ class Generator {
   Status grow() {
     const Known x = any();
     if (count_of(type(x).shape) > 4 * kMaxElements) return {};
+    if (options_.control && depth_ < 3 && random_.chance(8)) return random_.chance(2) ? branch() : repeat();
     switch (random_.below(14)) {
       case 0:
       case 1:
@@ -450,6 +465,159 @@ class Generator {
                exact);
   }
 
+  // ---- Control. What regions yield is exact, so that the interpreter's bits are the only right ones. ----
+
+  // A condition that both evaluations agree on.
+  Result<ValueId> condition() {
+    std::vector<ValueId> fitting{flag_};
+    for (const Known& value : known_)
+      if (value.exact && type(value).rank() == 0 && type(value).dtype == DType::boolean) fitting.push_back(value.id);
+    if (random_.chance(2)) return random_.pick(fitting);
+    QUARTET_ASSIGN(const ValueId limit, builder_.scalar(DType::i64, random_.below(6)));
+    return builder_.one(OpCode::less, {limit, count_});
+  }
+
+  // Values that a region may hand on.
+  std::vector<Known> exact_values(int64_t most_elements) {
+    std::vector<Known> fitting;
+    for (const Known& value : known_)
+      if (value.exact && count_of(type(value).shape) <= most_elements) fitting.push_back(value);
+    return fitting;
+  }
+
+  // Grows ops in the open region, then picks a value of each type: a new one if there is one.
+  Result<std::vector<ValueId>> fill_region(const std::vector<TensorType>& types,
+                                           const std::vector<ValueId>& otherwise) {
+    const int64_t ops = 1 + random_.below(5);
+    for (int64_t i = 0; i < ops; ++i) QUARTET_TRY(grow());
+    std::vector<ValueId> picked;
+    for (size_t i = 0; i < types.size(); ++i) {
+      std::vector<Known> fitting;
+      for (const Known& value : known_)
+        if (value.exact && type(value) == types[i]) fitting.push_back(value);
+      ValueId id = fitting.empty() ? otherwise[i] : random_.chance(2) ? fitting.back().id : random_.pick(fitting).id;
+      if (types[i].dtype != DType::boolean && random_.chance(3)) {
+        QUARTET_ASSIGN(id, builder_.one(OpCode::abs, {id}));
+      }
+      picked.push_back(id);
+    }
+    return picked;
+  }
+
+  Status branch() {
+    const std::vector<Known> values = exact_values(kMaxElements);
+    std::vector<TensorType> types;
+    std::vector<ValueId> otherwise;
+    for (int64_t results = 1 + random_.below(2); results > 0; --results) {
+      otherwise.push_back(random_.pick(values).id);
+      types.push_back(builder_.type(otherwise.back()));
+    }
+    QUARTET_ASSIGN(const ValueId decider, condition());
+    const size_t outside = known_.size();
+    ++depth_;
+    graph::OpExtras extras;
+    for (int side = 0; side < 2; ++side) {
+      QUARTET_ASSIGN(const int32_t region, builder_.region_begin());
+      QUARTET_ASSIGN(const std::vector<ValueId> results, fill_region(types, otherwise));
+      QUARTET_TRY(builder_.region_end(results));
+      known_.resize(outside);
+      extras.regions.push_back(region);
+    }
+    --depth_;
+    QUARTET_ASSIGN(const std::vector<ValueId> results, builder_.op(OpCode::if_, {decider}, {}, std::move(extras)));
+    for (const ValueId id : results) known_.push_back({id});
+    ++made_;
+    return {};
+  }
+
+  // How often a loop runs: a number, a symbol, or what a run says.
+  struct Trip {
+    ValueId id = graph::kNoValue;
+    std::optional<IntExpr> known;
+    int64_t most = 9;
+  };
+  Result<Trip> random_trip() {
+    Trip trip;
+    if (random_.chance(3)) {
+      trip.id = count_;
+      return trip;
+    }
+    std::vector<IntExpr> small;
+    for (const auto& [symbol, extent] : extents_)
+      if (extent <= 17) small.push_back(IntExpr::symbol(symbol));
+    trip.known = !small.empty() && random_.chance(2) ? random_.pick(small) : IntExpr(random_.below(13));
+    trip.most = value_of(*trip.known);
+    if (trip.known->is_constant()) {
+      QUARTET_ASSIGN(trip.id, builder_.scalar(DType::i64, trip.most));
+      return trip;
+    }
+    QUARTET_ASSIGN(const ValueId list, builder_.one(OpCode::dims, {}, {{AttrKey::shape, Shape{*trip.known}}}));
+    QUARTET_ASSIGN(trip.id, builder_.one(OpCode::reshape, {list}, {{AttrKey::shape, Shape{}}}));
+    return trip;
+  }
+
+  Status repeat() {
+    QUARTET_ASSIGN(const Trip trip, random_trip());
+    const std::vector<Known> values = exact_values(2048);
+    std::vector<ValueId> initial, operands{trip.id, random_.chance(4) ? flag_ : graph::kNoValue};
+    for (int64_t count = random_.below(3); count >= 0; --count) initial.push_back(random_.pick(values).id);
+    operands.insert(operands.end(), initial.begin(), initial.end());
+    const size_t outside = known_.size();
+    ++depth_;
+    graph::OpExtras extras;
+    QUARTET_ASSIGN(const int32_t region, builder_.region_begin());
+    extras.regions.push_back(region);
+    QUARTET_ASSIGN(const ValueId iteration, builder_.parameter({DType::i64, {}}));
+    QUARTET_ASSIGN(const ValueId running, builder_.parameter({DType::boolean, {}}));
+    known_.push_back({iteration});
+    known_.push_back({running});
+    std::vector<TensorType> types;
+    std::vector<ValueId> parameters;
+    for (const ValueId id : initial) {
+      types.push_back(builder_.type(id));
+      QUARTET_ASSIGN(const ValueId parameter, builder_.parameter(types.back()));
+      parameters.push_back(parameter);
+      known_.push_back({parameter});
+    }
+    QUARTET_TRY(look_up_row(iteration));
+    QUARTET_ASSIGN(std::vector<ValueId> yields, fill_region(types, parameters));
+    bool stacked = false;
+    if (trip.known && operands[1] == graph::kNoValue && random_.chance(2)) {
+      std::vector<Known> rows = exact_values(4 * kMaxElements / std::max<int64_t>(trip.most, 1));
+      yields.push_back(random_.pick(rows).id);
+      stacked = builder_.type(yields.back()).rank() < 5;
+      if (!stacked) yields.pop_back();
+    }
+    ValueId go_on = running;
+    if (!stacked && random_.chance(3)) {
+      QUARTET_ASSIGN(const ValueId limit, builder_.scalar(DType::i64, random_.below(8)));
+      QUARTET_ASSIGN(go_on, builder_.one(OpCode::less, {iteration, limit}));
+    }
+    yields.insert(yields.begin(), go_on);
+    QUARTET_TRY(builder_.region_end(yields));
+    known_.resize(outside);
+    --depth_;
+    Attrs attrs;
+    if (stacked) attrs[AttrKey::trip] = Shape{*trip.known};
+    QUARTET_ASSIGN(const std::vector<ValueId> results,
+                   builder_.op(OpCode::loop, std::move(operands), std::move(attrs), std::move(extras)));
+    for (const ValueId id : results) known_.push_back({id});
+    ++made_;
+    return {};
+  }
+
+  // Rows of something from outside, from the first or from the last.
+  Status look_up_row(ValueId iteration) {
+    const Known& x = any();
+    if (type(x).rank() == 0 || value_of(type(x).shape[0]) == 0) return {};
+    ValueId index = iteration;
+    if (random_.chance(2) && type(x).shape[0].is_constant()) {
+      QUARTET_ASSIGN(const ValueId last, builder_.scalar(DType::i64, *type(x).shape[0].constant() - 1));
+      QUARTET_ASSIGN(index, builder_.one(OpCode::sub, {last, iteration}));
+    }
+    return add(OpCode::gather, {x.id, index}, {{AttrKey::axis, int64_t{0}}}, x.exact);
+  }
+
   // Every value nobody used, and now and then one that somebody did.
   Status make_outputs() {
     int64_t count = 0;
@@ -469,6 +637,8 @@ class Generator {
   std::vector<Known> known_;
   RandomGraph result_;
   int64_t made_ = 0;
+  ValueId count_ = graph::kNoValue, flag_ = graph::kNoValue;
+  int depth_ = 0;
 };
 
 }  // namespace

@@ -16,6 +16,7 @@ namespace quartet::reference {
 struct GeneratorOptions {
   int min_ops = 1, max_ops = 16;
   bool other_types = true;  // integers, bool, f64, f16 and bf16 beside f32
+  bool control = false;     // ifs and loops, with inputs `count` (i64) and `flag` (bool) that decide some of them
 };
 
 struct RandomGraph {

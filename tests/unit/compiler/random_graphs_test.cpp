@@ -89,10 +89,21 @@ bool same(const Tensor& a, const Tensor& b) {
   return true;
 }
 
+// How many graphs when nothing is said: a sanitizer makes each several times as slow.
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+constexpr uint64_t kGraphs = 25;
+#else
+constexpr uint64_t kGraphs = 120;
+#endif
+#else
+constexpr uint64_t kGraphs = 120;
+#endif
+
 class RandomGraphs : public testing::Test {
  protected:
-  void check(uint64_t seed) {
-    const auto made = reference::random_graph(seed);
+  void check(uint64_t seed, const reference::GeneratorOptions& options) {
+    const auto made = reference::random_graph(seed, options);
     ASSERT_TRUE(made.ok()) << made.status().message();
     const auto want = reference::interpret(*made->fixed, made->inputs);
     ASSERT_TRUE(want.ok()) << want.status().message();
@@ -118,6 +129,18 @@ class RandomGraphs : public testing::Test {
     expect_same(base, *results, "warm");
   }
 
+  void check_many(const reference::GeneratorOptions& options) {
+    const uint64_t first = setting("QUARTET_RANDOM_SEED", 1), count = setting("QUARTET_RANDOM_GRAPHS", kGraphs);
+    for (uint64_t seed = first; seed < first + count; ++seed) {
+      SCOPED_TRACE("seed " + std::to_string(seed));
+      check(seed, options);
+      if (!HasFailure()) continue;
+      const auto made = reference::random_graph(seed, options);
+      if (made.ok()) std::fputs(graph::print(*made->symbolic).c_str(), stderr);
+      break;
+    }
+  }
+
   std::vector<Tensor> compile_and_run(const char* what, const compiler::Request& request,
                                       const std::vector<Tensor>& inputs, const test::RunSettings& settings) {
     const auto program = engine_->compile(request);
@@ -139,29 +162,9 @@ class RandomGraphs : public testing::Test {
       std::make_shared<runtime::WorkerPool>(runtime::WorkerPool::Options{.threads = 7, .jobs = nullptr});
 };
 
-// How many graphs when nothing is said: a sanitizer makes each several times as slow.
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-constexpr uint64_t kGraphs = 25;
-#else
-constexpr uint64_t kGraphs = 120;
-#endif
-#else
-constexpr uint64_t kGraphs = 120;
-#endif
+TEST_F(RandomGraphs, AgreeWithTheInterpreterAndWithThemselves) { check_many({}); }
 
-TEST_F(RandomGraphs, AgreeWithTheInterpreterAndWithThemselves) {
-  const uint64_t first = setting("QUARTET_RANDOM_SEED", 1), count = setting("QUARTET_RANDOM_GRAPHS", kGraphs);
-  for (uint64_t seed = first; seed < first + count; ++seed) {
-    SCOPED_TRACE("seed " + std::to_string(seed));
-    check(seed);
-    if (HasFailure()) {
-      const auto made = reference::random_graph(seed);
-      if (made.ok()) std::fputs(graph::print(*made->symbolic).c_str(), stderr);
-      break;
-    }
-  }
-}
+TEST_F(RandomGraphs, WithIfsAndLoops) { check_many({.max_ops = 10, .control = true}); }
 
 }  // namespace
 }  // namespace quartet
