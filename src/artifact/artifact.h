@@ -19,7 +19,7 @@
 
 namespace quartet::artifact {
 
-inline constexpr uint32_t kVersion = 2;  // a change of any meaning below, or of base/kernel_abi.h, needs a new one
+inline constexpr uint32_t kVersion = 3;  // a change of any meaning below, or of base/kernel_abi.h, needs a new one
 inline constexpr size_t kPage = 4096;
 inline constexpr size_t kAlignment = 64;
 

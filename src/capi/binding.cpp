@@ -136,6 +136,9 @@ int32_t quartet_binding_set_output(quartet_binding* binding, uint32_t index, con
     auto bound = bind(*binding, *tensor, info.dtype, Role::output);
     if (!bound.ok()) return bound.status().with_prefix(where("output", index, info));
     const TensorRef& ref = bound->ref;
+    if (ref.strides != nullptr && depends_on_run(binding->compiled->program->program(), info))
+      return Status(Code::unsupported,
+                    where("output", index, info) + "with strides, though its extents are known only after the run");
     if (ref.has_memory) {
       runtime::OutputTensor output;
       output.data = ref.strides != nullptr ? bound->staging.data() : ref.data;

@@ -1,5 +1,7 @@
 #include "capi/run.h"
 
+#include <algorithm>
+
 #include "capi/buffer.h"
 #include "runtime/executor.h"
 
@@ -32,6 +34,12 @@ Result<InputRefs> input_refs(const quartet_program& program, const quartet_tenso
     refs.tensors.push_back(*ref);
   }
   return refs;
+}
+
+bool depends_on_run(const program::Program& program, const program::TensorInfo& info) {
+  const auto set_by_loop = [&](Symbol s) { return program.dims[static_cast<size_t>(s)].upper.has_value(); };
+  return std::any_of(info.shape.begin(), info.shape.end(),
+                     [&](const IntExpr& extent) { return extent.contains_any(set_by_loop); });
 }
 
 namespace {
@@ -72,7 +80,13 @@ class Run {
     runtime::RunOptions options;
     options.vEUs = program_.vEUs;
     options.pool = program_.context->pool.get();
+    std::vector<runtime::Shape> actual;
+    options.output_shapes = &actual;
     QUARTET_TRY(runtime::run(program_.loaded(), inputs_, outputs, options));
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      outputs_[i].dims = std::move(actual[i]);
+      outputs_[i].bytes = dense_bytes_of(program_.loaded().outputs()[i].dtype, outputs_[i].dims).value_or(0);
+    }
     hand_over();
     return {};
   }
@@ -98,21 +112,24 @@ class Run {
     const auto& infos = program_.loaded().outputs();
     outputs_.reserve(shapes.size());
     for (uint32_t i = 0; i < array_.size(); ++i) {
-      if (Status status = place_output(array_[i], infos[i].dtype, shapes[i]); !status.ok()) {
+      if (Status status = place_output(array_[i], infos[i], shapes[i]); !status.ok()) {
         return status.with_prefix(where("output", i, infos[i]));
       }
     }
     return {};
   }
 
-  Status place_output(const quartet_tensor& given, DType dtype, const runtime::Shape& shape) {
+  Status place_output(const quartet_tensor& given, const program::TensorInfo& info, const runtime::Shape& shape) {
     OutputRef& output = outputs_.emplace_back();
+    const DType dtype = info.dtype;
     QUARTET_ASSIGN(output.tensor, tensor_ref(given, dtype, Role::output));
     output.dims = shape;
     const auto bytes = dense_bytes_of(dtype, shape);
     if (!bytes) return {Code::resource_exhausted, "its extents overflow"};
     output.bytes = *bytes;
     if (output.tensor.strides != nullptr) {
+      if (depends_on_run(program_.loaded().program(), info))
+        return {Code::unsupported, "with strides, though its extents are known only after the run"};
       if (!std::equal(shape.begin(), shape.end(), output.tensor.dims.begin(), output.tensor.dims.end())) {
         return {Code::invalid_argument, "with strides, its dims must be those of the result"};
       }

@@ -14,6 +14,9 @@ Status check_count(size_t given, size_t wanted, const char* name);
 // "input 0 'x': "
 std::string where(const char* role, size_t index, const program::TensorInfo& info);
 
+// Whether an output's extents are known only after the run.
+bool depends_on_run(const program::Program& program, const program::TensorInfo& info);
+
 // Checked inputs: their shapes point into the caller's descriptors.
 struct InputRefs {
   std::vector<TensorRef> tensors;

@@ -63,7 +63,13 @@ class Assembler {
   const grinder::Origin& origin(ValueId id) const { return placed_.origins[static_cast<size_t>(id)]; }
 
   void describe() {
-    for (const graph::DimSymbol& symbol : placed_.graph->symbols) program_.dims.push_back({symbol.name, symbol.lower});
+    for (const graph::DimSymbol& symbol : placed_.graph->symbols) {
+      program::DimInfo& dim = program_.dims.emplace_back();
+      dim.name = symbol.name;
+      dim.lower = symbol.lower;
+      // One without a bound is used nowhere.
+      if (symbol.kind == graph::DimSymbol::Kind::run) dim.upper = symbol.upper.value_or(IntExpr(0));
+    }
     const auto describe_value = [&](ValueId id, const std::string& name) {
       return program::TensorInfo{name, type(id).dtype, type(id).shape};
     };
@@ -214,7 +220,13 @@ class Assembler {
     program_.loops.emplace_back();
     program::Loop loop;
     loop.count = grinder::known_count(*placed_.graph, main_, op);
-    if (!loop.count && op.operands[0] != kNoValue) {
+    if (const auto born = grinder::born_symbol(*placed_.graph, op)) {
+      loop.dim = *born;
+      if (!loop.count) loop.count = placed_.graph->symbols[static_cast<size_t>(*born)].upper;
+      if (op.operands[0] != kNoValue && origin(op.operands[0]).kind != Kind::constant) {
+        QUARTET_ASSIGN(loop.trip, home(op.operands[0]));
+      }
+    } else if (!loop.count && op.operands[0] != kNoValue) {
       QUARTET_ASSIGN(loop.trip, home(op.operands[0]));
     }
     if (op.operands[1] != kNoValue && constant_flag(op.operands[1]) != true) {

@@ -276,7 +276,8 @@ class Grinder {
     forget(body);
     QUARTET_ASSIGN(map_[body.arguments[1]], truth(true));
     if (const auto trips = unrollable(op, operands)) return unroll(op, operands, *trips);
-    // A condition that is always true is none; but where the body ends the loop, its stacked results say so by having it.
+    // A condition that is always true is none; but where the body ends the loop, its stacked results say so by having
+    // it.
     const graph::Constant* known = operands[1] == kNoValue ? nullptr : builder_.constant_of(operands[1]);
     if (known && known->data[0] != 0 && !op.attrs.contains(AttrKey::trip)) operands[1] = kNoValue;
     QUARTET_TRY(hoist(body));
@@ -313,6 +314,8 @@ class Grinder {
     if (body.results[0] != body.arguments[1] && !is_true(body.results[0])) return std::nullopt;
     const int64_t trips = std::max<int64_t>(graph::element_as_int(*trip, 0), 0);
     const bool stacks = body.results.size() + 1 > op.operands.size();
+    if (stacks && op.attrs.contains(AttrKey::trip) && !(*graph::attr_shape(op, AttrKey::trip))[0].is(trips))
+      return std::nullopt;  // what follows is written in terms of the loop's own dim
     if (trips == 0 && stacks) return std::nullopt;
     if (trips > 1 && (trips > kMaxUnrolledTrips || trips * count_ops(body) > kMaxUnrolledOps)) return std::nullopt;
     return trips;

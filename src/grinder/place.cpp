@@ -93,14 +93,23 @@ class Placer {
     }
   }
 
-  // Run-known dims have no place in a program yet to come: their loops would grow buffers.
+  // Memory is planned for the upper bound of a dim that a loop sets.
   Status check_symbols() const {
+    std::vector<bool> used(graph_->symbols.size());
     for (const graph::Value& value : main_.values)
       for (const IntExpr& dim : value.type.shape)
-        for (const Symbol s : dim.symbols())
-          if (graph_->symbols[static_cast<size_t>(s)].kind == graph::DimSymbol::Kind::run)
-            return make_error(Code::unsupported, "the dim %s is known only when a loop has run",
-                              graph_->symbols[static_cast<size_t>(s)].name.c_str());
+        for (const Symbol s : dim.symbols()) used[static_cast<size_t>(s)] = true;
+    for (size_t i = 0; i < used.size(); ++i) {
+      const graph::DimSymbol& symbol = graph_->symbols[i];
+      if (symbol.kind != graph::DimSymbol::Kind::run) continue;
+      const auto run_known = [&](Symbol s) {
+        return graph_->symbols[static_cast<size_t>(s)].kind == graph::DimSymbol::Kind::run;
+      };
+      if ((used[i] && !symbol.upper) || (symbol.upper && symbol.upper->contains_any(run_known)))
+        return make_error(Code::unsupported,
+                          "the dim %s is known only when a loop has run, and has no upper bound before",
+                          symbol.name.c_str());
+    }
     return {};
   }
 
@@ -286,25 +295,31 @@ class Placer {
 
 }  // namespace
 
+std::optional<Symbol> born_symbol(const graph::Graph& graph, const Op& loop) {
+  const graph::Shape* trip = graph::attr_shape(loop, AttrKey::trip);
+  const auto symbol = trip ? (*trip)[0].as_symbol() : std::nullopt;
+  if (!symbol || graph.symbols[static_cast<size_t>(*symbol)].kind != graph::DimSymbol::Kind::run) return std::nullopt;
+  return symbol;
+}
+
 std::optional<IntExpr> known_count(const graph::Graph& graph, const graph::Function& function, const Op& loop) {
   if (loop.operands[0] == kNoValue) return std::nullopt;
-  if (const graph::Shape* trip = graph::attr_shape(loop, AttrKey::trip)) {
-    const auto run_known = [&](Symbol s) {
-      return graph.symbols[static_cast<size_t>(s)].kind == graph::DimSymbol::Kind::run;
-    };
-    if (!(*trip)[0].contains_any(run_known)) return (*trip)[0];
-  }
+  const graph::Shape* trip = graph::attr_shape(loop, AttrKey::trip);
+  if (trip && !born_symbol(graph, loop)) return (*trip)[0];
   // A constant of the function, or a dim.
-  const auto find = [&](const Block& block, const auto& self) -> const Op* {
+  const auto find = [&](const Block& block, ValueId id, const auto& self) -> const Op* {
     for (const Op& op : block.ops) {
-      if (std::find(op.results.begin(), op.results.end(), loop.operands[0]) != op.results.end()) return &op;
+      if (std::find(op.results.begin(), op.results.end(), id) != op.results.end()) return &op;
       for (const Block& region : op.regions)
-        if (const Op* found = self(region, self)) return found;
+        if (const Op* found = self(region, id, self)) return found;
     }
     return nullptr;
   };
-  const Op* op = find(function.body, find);
-  if (!op || op->code != OpCode::constant) return std::nullopt;
+  const Op* op = find(function.body, loop.operands[0], find);
+  if (op && op->code == OpCode::reshape) op = find(function.body, op->operands[0], find);
+  if (!op) return std::nullopt;
+  if (op->code == OpCode::dims) return max((*graph::attr_shape(*op, AttrKey::shape))[0], IntExpr(0));
+  if (op->code != OpCode::constant) return std::nullopt;
   return IntExpr(std::max<int64_t>(graph::element_as_int(graph.constants[static_cast<size_t>(op->constant)], 0), 0));
 }
 

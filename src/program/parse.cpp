@@ -265,6 +265,7 @@ class Parser {
     dim.name = line.quoted();
     line.need_field("lower");
     dim.lower = line.integer<int64_t>();
+    if (line.field("upper")) dim.upper = line.expression();
     p_.dims.push_back(std::move(dim));
   }
 
@@ -370,6 +371,7 @@ class Parser {
     if (line.field("condition")) loop.condition = line.reference();
     if (line.field("next")) loop.next = line.reference();
     if (line.field("iteration")) loop.iteration = line.integer<int32_t>();
+    if (line.field("dim")) loop.dim = line.integer<int32_t>();
     p_.loops.push_back(std::move(loop));
   }
 

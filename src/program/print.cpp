@@ -3,6 +3,7 @@
 //
 //   program
 //   dim s0 "n"; lower 1
+//   dim s1 "steps"; lower 0; upper s0
 //   input 0 "x"; f32 [s0, 64]
 //   output 0 "y"; f32 [s0, 10]
 //   constant 0 00112233445566778899aabbccddeeff; bytes 2560
@@ -11,7 +12,7 @@
 //   slot 0; bytes s0*256; moments 0..1; offset 0
 //   workspace ceil_div(s0*256, 64)*64
 //   view 0; base output 0; loop 0; first 0; stride 40; bytes 40
-//   loop 0; count s0; trip slot 1; condition input 1; next slot 2; iteration 3
+//   loop 0; count s0; trip slot 1; condition input 1; next slot 2; iteration 3; dim 1
 //   kernel 0 "matmul"; blob 0; entry 64; arguments 3; dims [s0]; scratch 0
 //   prepare 0; kernel 1 [constant 0, prepared 0]; tasks 4; wave 0; cost 1e-06
 //   stage 0; kernel 0 [input 0, prepared 0, slot 0]; tasks ceil_div(s0, 4); wave 1; after [0]; cost 1e-06; library
@@ -136,6 +137,7 @@ std::string loop_text(const Loop& loop) {
   if (loop.condition) out += "; condition " + reference(*loop.condition);
   if (loop.next) out += "; next " + reference(*loop.next);
   if (loop.iteration >= 0) out += "; iteration " + std::to_string(loop.iteration);
+  if (loop.dim >= 0) out += "; dim " + std::to_string(loop.dim);
   return out + "\n";
 }
 
@@ -184,7 +186,7 @@ std::string print(const Program& p) {
   std::string out = p.flush_denormals ? "program flush_denormals\n" : "program\n";
   for (size_t i = 0; i < p.dims.size(); ++i)
     out += "dim s" + std::to_string(i) + " " + quoted(p.dims[i].name) + "; lower " + std::to_string(p.dims[i].lower) +
-           "\n";
+           (p.dims[i].upper ? "; upper " + p.dims[i].upper->to_text() : "") + "\n";
   print_tensors(out, "input", p.inputs);
   print_tensors(out, "output", p.outputs);
   for (const Assumption& assumption : p.assumptions)

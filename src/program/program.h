@@ -46,6 +46,9 @@ struct TensorInfo {
 struct DimInfo {
   std::string name;
   int64_t lower = 0;
+  // Of a dim that a loop sets: at most this, over earlier dims that the inputs bind. Until a loop has set it the dim
+  // has this value, so memory is planned for it.
+  std::optional<IntExpr> upper = std::nullopt;
 };
 
 struct ConstantInfo {
@@ -124,10 +127,11 @@ struct Loop {
   std::optional<BufferRef> condition;  // bool, read before the first iteration: false ends the loop
   std::optional<BufferRef> next;       // bool, read after each iteration: false ends the loop
   int32_t iteration = -1;              // workspace slot of an i64: the iteration's number; -1: nobody reads it
+  int32_t dim = -1;                    // set to the number of iterations when the loop has ended; -1: none
 };
 
 struct Program {
-  std::vector<DimInfo> dims;  // symbol i is dims[i]; bound by the inputs' shapes
+  std::vector<DimInfo> dims;  // symbol i is dims[i]; bound by the inputs' shapes, or set by a loop
   std::vector<TensorInfo> inputs, outputs;
   std::vector<Assumption> assumptions;
   std::vector<ConstantInfo> constants;
@@ -158,9 +162,9 @@ struct Program {
 IntExpr bytes_of(const Program& program, const BufferRef& ref);
 
 // What every later reader relies on: indices and expressions in range and over known symbols, every dim symbol bound by
-// an input axis that is exactly it, stages in ascending waves with `after` pointing to earlier waves, prepare stages
-// constant and writing only prepared memory, the body well formed, every output written, the memory plan made and
-// legal. Failures: stage "program".
+// an input axis that is exactly it or set by one loop, stages in ascending waves with `after` pointing to earlier
+// waves, prepare stages constant and writing only prepared memory, the body well formed, every output written, the
+// memory plan made and legal. Failures: stage "program".
 Status verify(const Program& program);
 // The text form; parse(print(p)) gives a verified p back. Parsing checks the form only; call `verify` after it.
 std::string print(const Program& program);

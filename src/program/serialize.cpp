@@ -3,7 +3,7 @@
 namespace quartet::program {
 namespace {
 
-constexpr uint32_t kFormat = 2;
+constexpr uint32_t kFormat = 3;
 
 template <class T, class Function>
 void write_list(ByteWriter& out, const std::vector<T>& list, const Function& each) {
@@ -48,6 +48,7 @@ void write_control(ByteWriter& out, const Program& program) {
     write_optional(out, loop.condition);
     write_optional(out, loop.next);
     out.i32(loop.iteration);
+    out.i32(loop.dim);
   });
   write_list(out, program.body, [&](const Instruction& instruction) {
     out.u8(static_cast<uint8_t>(instruction.kind));
@@ -137,6 +138,7 @@ void read_control(ByteReader& in, Program& program) {
     loop.condition = read_optional(in);
     loop.next = read_optional(in);
     loop.iteration = in.i32();
+    loop.dim = in.i32();
     return loop;
   });
   read_list(in, program.body, 20, [&] {
@@ -204,7 +206,12 @@ void read_kernels(ByteReader& in, Program& program) {
 void write(ByteWriter& out, const Program& program) {
   out.u32(kFormat);
   out.u8(program.flush_denormals ? 1 : 0);
-  write_list(out, program.dims, [&](const DimInfo& dim) { out.text(dim.name), out.i64(dim.lower); });
+  write_list(out, program.dims, [&](const DimInfo& dim) {
+    out.text(dim.name);
+    out.i64(dim.lower);
+    out.u8(dim.upper ? 1 : 0);
+    if (dim.upper) dim.upper->write(out);
+  });
   write_tensors(out, program.inputs);
   write_tensors(out, program.outputs);
   write_list(out, program.assumptions,
@@ -244,6 +251,7 @@ Result<Program> read(ByteReader& in) {
     DimInfo dim;
     dim.name = in.text();
     dim.lower = in.i64();
+    if (read_flag(in)) dim.upper = IntExpr::read(in);
     return dim;
   });
   read_tensors(in, program.inputs);

@@ -67,9 +67,15 @@ class Verifier {
 
   Status dims() const {
     if (p_.dims.size() >= static_cast<size_t>(kAxisSymbols)) return bad("too many dims");
-    for (size_t i = 0; i < p_.dims.size(); ++i)
-      if (p_.dims[i].lower < 0)
-        return bad("dim '" + p_.dims[i].name + "' has the negative lower bound " + std::to_string(p_.dims[i].lower));
+    for (size_t i = 0; i < p_.dims.size(); ++i) {
+      const std::string who = "dim '" + p_.dims[i].name + "'";
+      if (p_.dims[i].lower < 0) return bad(who + " has the negative lower bound " + std::to_string(p_.dims[i].lower));
+      if (!p_.dims[i].upper) continue;
+      QUARTET_TRY(expression(*p_.dims[i].upper, "the upper bound of " + who));
+      for (const Symbol s : p_.dims[i].upper->symbols())
+        if (s >= static_cast<Symbol>(i) || p_.dims[static_cast<size_t>(s)].upper)
+          return bad("the upper bound of " + who + " uses a dim that is not known before");
+    }
     return {};
   }
 
@@ -86,10 +92,22 @@ class Verifier {
   Status bound_dims() const {
     std::vector<bool> bound(p_.dims.size());
     for (const TensorInfo& input : p_.inputs)
-      for (const IntExpr& extent : input.shape)
+      for (const IntExpr& extent : input.shape) {
         if (const auto symbol = extent.as_symbol()) bound[static_cast<size_t>(*symbol)] = true;
+        for (const Symbol s : extent.symbols())
+          if (p_.dims[static_cast<size_t>(s)].upper)
+            return bad("input '" + input.name + "' has the dim '" + p_.dims[static_cast<size_t>(s)].name +
+                       "', which a loop sets");
+      }
+    for (const Loop& loop : p_.loops) {
+      if (loop.dim < 0) continue;
+      const auto dim = static_cast<size_t>(loop.dim);
+      if (dim >= p_.dims.size() || !p_.dims[dim].upper || bound[dim])
+        return bad("a loop sets dim " + std::to_string(loop.dim) + ", which is not its own to set");
+      bound[dim] = true;
+    }
     for (size_t i = 0; i < bound.size(); ++i)
-      if (used_[i] && !bound[i])
+      if (used_[i] && !bound[i] && !p_.dims[i].upper)
         return bad("dim '" + p_.dims[i].name + "' is not the whole extent of any input's axis, so nothing binds it");
     return {};
   }
@@ -246,6 +264,11 @@ class Verifier {
     QUARTET_TRY(check_lifetimes(p_));
     std::vector<int64_t> small, large;
     for (const DimInfo& dim : p_.dims) {
+      if (dim.upper) {
+        for (std::vector<int64_t>* sample : {&small, &large})
+          sample->push_back(value_at(*dim.upper, *sample).value_or(0));
+        continue;
+      }
       const int64_t least = std::max<int64_t>(dim.lower, 1);
       small.push_back(least);
       large.push_back(least < (int64_t{1} << 20) ? least + 37 + 11 * static_cast<int64_t>(large.size() % 64) : least);

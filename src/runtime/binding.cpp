@@ -196,15 +196,18 @@ Status Binding::prepare() {
 
 Status Binding::run(std::vector<RangeTime>* times) {
   QUARTET_TRY(prepare());
-  state_->frame->run(state_->options.pool.get(), times);
-  return {};
+  return state_->frame->run(state_->options.pool.get(), times).with_stage("run");
 }
 
-const Shape& Binding::output_shape(int index) const { return state_->frame->output(static_cast<size_t>(index)).shape; }
+const Shape& Binding::output_shape(int index) const {
+  return state_->frame->actual_output(static_cast<size_t>(index)).shape;
+}
 void* Binding::output_data(int index) const {
   const State::Output& output = state_->outputs[static_cast<size_t>(index)];
   return output.set ? output.data : output.own.data();
 }
-uint64_t Binding::output_bytes(int index) const { return state_->frame->output(static_cast<size_t>(index)).bytes; }
+uint64_t Binding::output_bytes(int index) const {
+  return state_->frame->actual_output(static_cast<size_t>(index)).bytes;
+}
 
 }  // namespace quartet::runtime

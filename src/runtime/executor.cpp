@@ -46,8 +46,12 @@ Status run_checked(const LoadedProgram& program, std::span<const InputTensor> in
   auto taken = program.frames().take(program, dims, options.vEUs, options.workspace == nullptr);
   if (!taken.ok()) return taken.status();
   FramePool::Lease lease = taken.take();
-  const Status status = set_arguments(program, *lease.frame, inputs, outputs, options);
-  if (status.ok()) lease.frame->run(options.pool, options.times);
+  Status status = set_arguments(program, *lease.frame, inputs, outputs, options);
+  if (status.ok()) status = lease.frame->run(options.pool, options.times);
+  if (status.ok() && options.output_shapes != nullptr) {
+    options.output_shapes->clear();
+    for (size_t i = 0; i < outputs.size(); ++i) options.output_shapes->push_back(lease.frame->actual_output(i).shape);
+  }
   program.frames().give_back(std::move(lease));
   return status;
 }

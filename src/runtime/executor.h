@@ -42,6 +42,9 @@ struct RunOptions {
   void* workspace = nullptr;                // null: from the program's own pool of workspaces; else 64-byte aligned
   uint64_t workspace_bytes = 0;             // of `workspace`, at least LoadedProgram::workspace_bytes
   std::vector<RangeTime>* times = nullptr;  // replaced by the times of this run's ranges
+  // Replaced by the outputs' shapes: where a loop has set a dim, smaller than the bound that memory is given for. The
+  // output is dense at the beginning of its memory.
+  std::vector<Shape>* output_shapes = nullptr;
 };
 
 // Runs once and waits. Any number of threads may run one program at once.
@@ -77,7 +80,8 @@ class Binding {
   // Prepares if something was set since, then runs once and waits. Prepared, it allocates nothing and takes no lock.
   Status run(std::vector<RangeTime>* times = nullptr);
 
-  // After a successful prepare: the shape and memory of an output.
+  // After a successful prepare: the shape and memory of an output. Where a loop sets a dim, the shape is that of the
+  // last run.
   const Shape& output_shape(int index) const;
   void* output_data(int index) const;
   uint64_t output_bytes(int index) const;

@@ -14,7 +14,11 @@ using program::Storage;
 
 Frame::Frame(const LoadedProgram& program, std::span<const program::Stage> stages, std::span<const int64_t> dims,
              int vEUs)
-    : program_(program), stages_(stages), dims_(dims.begin(), dims.end()), requested_vEUs_(vEUs) {}
+    : program_(program),
+      stages_(stages),
+      dims_(dims.begin(), dims.end()),
+      live_(dims.begin(), dims.end()),
+      requested_vEUs_(vEUs) {}
 
 Result<std::unique_ptr<Frame>> Frame::make(const LoadedProgram& program, List list, std::span<const int64_t> dims,
                                            int vEUs) {
@@ -42,12 +46,12 @@ Status Frame::build(List list) {
   QUARTET_TRY(build_steps());
   if (list == List::prepare) {
     actions_.emplace_back();
-    build_run(0, stages_.size(), actions_.back());
+    add_run(0, stages_.size());
   } else {
+    find_varying();
     QUARTET_TRY(build_copies());
     QUARTET_TRY(build_body());
   }
-  set_phases(phase_list_, requested_vEUs_);
   return {};
 }
 
@@ -82,6 +86,7 @@ Status Frame::build_tensors() {
     QUARTET_ASSIGN(Extents extents, extents_at(p.outputs[i], dims_, output_name(p, i)));
     outputs_.push_back(std::move(extents));
   }
+  actual_outputs_ = outputs_;
   return {};
 }
 
@@ -106,15 +111,26 @@ Status Frame::build_steps() {
     steps_.push_back({program_.function(stage.kernel), pointers_.data() + pointers_.size(),
                       kernel_dims_.data() + kernel_dims_.size()});
     for (const BufferRef& ref : stage.arguments) add_argument(ref);
-    for (const IntExpr& e : kernel.dims) {
-      const auto value = program::value_at(e, dims_);
-      if (!value)
-        return {Code::resource_exhausted, "a dim of kernel '" + kernel.name + "', " + e.to_text() + ", overflows"};
-      kernel_dims_.push_back(*value);
-    }
-    QUARTET_ASSIGN(const int64_t tasks, count_at(stage.tasks, dims_, "the number of tasks"));
-    tasks_.push_back(tasks);
+    kernel_dims_.resize(kernel_dims_.size() + kernel.dims.size());
+    tasks_.push_back(0);
+    QUARTET_TRY(fill_step(steps_.size() - 1));
   }
+  return {};
+}
+
+// The numbers of a stage for the dims as they are.
+Status Frame::fill_step(size_t number) {
+  const program::Stage& stage = stages_[number];
+  const program::KernelInfo& kernel = program_.program().kernels[static_cast<size_t>(stage.kernel)];
+  auto* const values = kernel_dims_.data() + (steps_[number].dims - kernel_dims_.data());
+  for (size_t d = 0; d < kernel.dims.size(); ++d) {
+    const auto value = program::value_at(kernel.dims[d], live_);
+    if (!value)
+      return {Code::resource_exhausted,
+              "a dim of kernel '" + kernel.name + "', " + kernel.dims[d].to_text() + ", overflows"};
+    values[d] = *value;
+  }
+  QUARTET_ASSIGN(tasks_[number], count_at(stage.tasks, live_, "the number of tasks"));
   return {};
 }
 
@@ -129,27 +145,40 @@ Status Frame::build_copies() {
   return {};
 }
 
+void Frame::add_run(size_t first, size_t count) {
+  Run run;
+  run.first = first;
+  run.count = count;
+  run.times = times_count_;
+  place_run(run);
+  const bool varies = std::ranges::any_of(varying_.stages, [&](size_t s) { return s >= first && s < first + count; });
+  times_count_ += varies ? count * static_cast<size_t>(requested_vEUs_) : run.ranges.size();
+  runs_.push_back(std::move(run));
+}
+
 // Places the stages as one row of phases.
-void Frame::build_run(size_t first, size_t count, Action& action) {
-  const program::Placement placement = program::place(
-      stages_.subspan(first, count), std::span<const int64_t>(tasks_).subspan(first, count), requested_vEUs_);
-  action.kind = Action::Kind::run;
-  action.first = static_cast<int32_t>(phase_list_.size());
+void Frame::place_run(Run& run) {
+  const program::Placement placement =
+      program::place(stages_.subspan(run.first, run.count),
+                     std::span<const int64_t>(tasks_).subspan(run.first, run.count), requested_vEUs_);
+  run.phases.clear();
+  run.segments.clear();
+  run.ranges.clear();
+  run.parallel = run.stale = false;
   for (size_t p = 0; p < placement.phases.size(); ++p) {
-    phase_list_.push_back({placement.phases[p].parallel, placement.phases[p].cost});
-    action.parallel |= placement.phases[p].parallel;
+    run.phases.push_back({placement.phases[p].parallel, placement.phases[p].cost});
+    run.parallel |= placement.phases[p].parallel;
     for (size_t v = 0; v < placement.lists.size(); ++v) {
-      const auto begin = static_cast<uint32_t>(ranges_.size());
+      const auto begin = static_cast<uint32_t>(run.ranges.size());
       for (int32_t r = placement.cuts[v][p]; r < placement.cuts[v][p + 1]; ++r) {
         const program::TaskRange& range = placement.lists[v][static_cast<size_t>(r)];
-        const size_t stage = first + static_cast<size_t>(range.stage);
-        ranges_.push_back(
+        const size_t stage = run.first + static_cast<size_t>(range.stage);
+        run.ranges.push_back(
             {&steps_[stage], range.begin, range.end, static_cast<int32_t>(stage), static_cast<int32_t>(v)});
       }
-      segments_.push_back({begin, static_cast<uint32_t>(ranges_.size())});
+      run.segments.push_back({begin, static_cast<uint32_t>(run.ranges.size())});
     }
   }
-  action.last = static_cast<int32_t>(phase_list_.size());
 }
 
 void Frame::set_input(size_t index, const void* data) {
@@ -175,53 +204,58 @@ void Frame::set_workspace(void* data) {
 }
 
 template <bool timed>
-void Frame::run_ranges(Segment segment, int32_t vEU) {
+void Frame::run_ranges(const Run& run, Segment segment, int32_t vEU) {
   void* const scratch = scratch_ == nullptr ? nullptr : scratch_ + static_cast<uint64_t>(vEU) * layout_.scratch_bytes;
   for (uint32_t i = segment.begin; i < segment.end; ++i) {
-    const Range& range = ranges_[i];
+    const Range& range = run.ranges[i];
     int64_t before = 0;
     if constexpr (timed) before = real_os().monotonic_ns();
     range.step->function(range.step->buffers, range.step->dims, range.begin, range.end, scratch);
-    if constexpr (timed) times_[i] = {range.stage, range.vEU, range.begin, range.end, before, real_os().monotonic_ns()};
+    if constexpr (timed)
+      times_[run.times + i] = {range.stage, range.vEU, range.begin, range.end, before, real_os().monotonic_ns()};
   }
 }
 
 void Frame::run_segment(int32_t phase, int32_t vEU) {
-  const Segment segment = segments_[static_cast<size_t>(first_phase_ + phase) * static_cast<size_t>(requested_vEUs_) +
-                                    static_cast<size_t>(vEU)];
+  const Run& run = *running_;
+  const Segment segment =
+      run.segments[static_cast<size_t>(phase) * static_cast<size_t>(requested_vEUs_) + static_cast<size_t>(vEU)];
   if (segment.begin == segment.end) return;
   const FloatEnvironment environment(program_.program().flush_denormals);
   if (times_ != nullptr)
-    run_ranges<true>(segment, vEU);
+    run_ranges<true>(run, segment, vEU);
   else
-    run_ranges<false>(segment, vEU);
+    run_ranges<false>(run, segment, vEU);
 }
 
-void Frame::run(WorkerPool* pool, std::vector<RangeTime>* times) {
+Status Frame::run(WorkerPool* pool, std::vector<RangeTime>* times) {
+  if (varying_.any && live_ != dims_) {
+    live_ = dims_;
+    QUARTET_TRY(refresh());
+  }
   for (const Copy& copy : copies_) std::memcpy(copy.to, copy.from, copy.bytes);
-  if (times != nullptr) times->assign(ranges_.size(), {});
+  if (times != nullptr) times->assign(times_count_, {});
   times_ = times != nullptr ? times->data() : nullptr;
   const FloatEnvironment environment(program_.program().flush_denormals);
-  run_actions(requested_vEUs_ > 1 ? pool : nullptr);
+  return run_actions(requested_vEUs_ > 1 ? pool : nullptr);
 }
 
-void Frame::run_phases(const Action& action, WorkerPool* pool) {
-  if (action.parallel && pool != nullptr) {
-    first_phase_ = action.first;
-    set_phases(std::span<const Phase>(phase_list_)
-                   .subspan(static_cast<size_t>(action.first), static_cast<size_t>(action.last - action.first)),
-               requested_vEUs_);
+void Frame::run_phases(Run& run, WorkerPool* pool) {
+  if (run.stale) place_run(run);
+  if (run.parallel && pool != nullptr) {
+    running_ = &run;
+    set_phases(run.phases, requested_vEUs_);
     pool->run(*this);
     return;
   }
   const auto width = static_cast<size_t>(requested_vEUs_);
-  for (size_t s = static_cast<size_t>(action.first) * width; s < static_cast<size_t>(action.last) * width; ++s) {
-    if (segments_[s].begin == segments_[s].end) continue;
+  for (size_t s = 0; s < run.segments.size(); ++s) {
+    if (run.segments[s].begin == run.segments[s].end) continue;
     const auto vEU = static_cast<int32_t>(s % width);
     if (times_ != nullptr)
-      run_ranges<true>(segments_[s], vEU);
+      run_ranges<true>(run, run.segments[s], vEU);
     else
-      run_ranges<false>(segments_[s], vEU);
+      run_ranges<false>(run, run.segments[s], vEU);
   }
 }
 

@@ -41,7 +41,9 @@ class Frame final : public TeamWork {
   const std::vector<int64_t>& dims() const { return dims_; }
   int vEUs() const { return requested_vEUs_; }
   uint64_t input_bytes(size_t index) const { return input_bytes_[index]; }
+  // For the upper bounds of dims that loops set; and as the last run left it.
   const Extents& output(size_t index) const { return outputs_[index]; }
+  const Extents& actual_output(size_t index) const { return actual_outputs_[index]; }
   uint64_t workspace_bytes() const { return layout_.total; }
   const std::vector<int64_t>& tasks() const { return tasks_; }
 
@@ -51,8 +53,9 @@ class Frame final : public TeamWork {
   void set_workspace(void* data);
 
   // Runs once and waits; `pool` null: alone. With `times`, replaces it by the ranges in their lists' order, each with
-  // its last time in this run; zero if it did not run.
-  void run(WorkerPool* pool, std::vector<RangeTime>* times);
+  // its last time in this run; zero if it did not run. Fails only where a loop sets a dim: resource_exhausted, when
+  // what depends on it does not fit into the memory planned for its upper bound.
+  Status run(WorkerPool* pool, std::vector<RangeTime>* times);
 
   void run_segment(int32_t phase, int32_t vEU) override;
 
@@ -71,6 +74,16 @@ class Frame final : public TeamWork {
   struct Segment {
     uint32_t begin = 0, end = 0;
   };
+  // A `run` instruction.
+  struct Run {
+    size_t first = 0, count = 0;  // stages
+    std::vector<Phase> phases;
+    std::vector<Segment> segments;  // phase-major, one for each vEU
+    std::vector<Range> ranges;
+    bool parallel = false;  // some phase is
+    bool stale = false;     // tasks have changed since it was placed
+    size_t times = 0;       // where those of its ranges begin
+  };
   struct Copy {
     const void* from;
     int32_t input;  // whose pointer is the source, or -1
@@ -87,7 +100,6 @@ class Frame final : public TeamWork {
   struct Action {
     enum class Kind : uint8_t { run, jump, jump_unless, loop, next, copy, swap };
     Kind kind = Kind::run;
-    bool parallel = false;        // run: some phase is
     int32_t first = 0, last = 0;  // run: phases [first, last); loop, next: number of the loop; swap: the two slots
     int32_t target = 0;
     const Place *from = nullptr, *to = nullptr;
@@ -97,7 +109,14 @@ class Frame final : public TeamWork {
     int64_t count = INT64_MAX;  // as far as it is known before the run
     const Place *trip = nullptr, *condition = nullptr, *next = nullptr, *iteration = nullptr;
     std::vector<int32_t> views;
+    int32_t dim = -1;  // set at the end
     int64_t at = 0, trips = 0;
+  };
+  // Numbers of what depends on dims that loops set.
+  struct Varying {
+    std::vector<size_t> stages, outputs, slots, loops, views;
+    std::vector<std::pair<size_t, size_t>> copies;  // action and instruction
+    bool any = false;                               // there are such dims
   };
   struct ViewState {
     const Place* base;
@@ -114,24 +133,33 @@ class Frame final : public TeamWork {
   Status build_body();
   Status build_views();
   Status build_loops();
-  void build_run(size_t first, size_t count, Action& action);
+  void add_run(size_t first, size_t count);
+  void place_run(Run& run);
+  Status fill_step(size_t stage);
+  Status fill_view(size_t view);
+  Status fill_loop(size_t loop);
+  bool varies(const IntExpr& e) const;
+  void find_varying();
+  Status set_dim(int32_t dim, int64_t value);
+  Status refresh();
   Place& place(const program::BufferRef& ref);
   const Place* place(const std::optional<program::BufferRef>& ref) { return ref ? &place(*ref) : nullptr; }
   void move(Place& place, void* address);
   void move_views(const LoopState& loop);
   bool enter(LoopState& loop);
   bool advance(LoopState& loop);
-  void run_actions(WorkerPool* pool);
-  void run_phases(const Action& action, WorkerPool* pool);
+  Status run_actions(WorkerPool* pool);
+  void run_phases(Run& run, WorkerPool* pool);
   template <bool timed>
-  QUARTET_CALLS_COMPILED_CODE void run_ranges(Segment segment, int32_t vEU);
+  QUARTET_CALLS_COMPILED_CODE void run_ranges(const Run& run, Segment segment, int32_t vEU);
 
   const LoadedProgram& program_;
   std::span<const program::Stage> stages_;
-  std::vector<int64_t> dims_;
+  std::vector<int64_t> dims_;  // as bound by the inputs
+  std::vector<int64_t> live_;  // as they are at the moment
   int requested_vEUs_;
   std::vector<uint64_t> input_bytes_;
-  std::vector<Extents> outputs_;
+  std::vector<Extents> outputs_, actual_outputs_;
   WorkspaceLayout layout_;
   std::vector<int64_t> slot_offsets_;
   std::vector<int64_t> tasks_;
@@ -143,10 +171,10 @@ class Frame final : public TeamWork {
   std::vector<ViewState> views_;
   std::vector<LoopState> loops_;
   std::vector<Action> actions_;
-  std::vector<Range> ranges_;
-  std::vector<Segment> segments_;  // phase-major, one for each vEU
-  std::vector<Phase> phase_list_;
-  int32_t first_phase_ = 0;  // of those that the team runs now
+  Varying varying_;
+  std::vector<Run> runs_;
+  size_t times_count_ = 0;
+  const Run* running_ = nullptr;  // by the team
   std::byte* scratch_ = nullptr;
   void* workspace_ = nullptr;
   RangeTime* times_ = nullptr;

@@ -16,12 +16,14 @@ Status Frame::build_body() {
   QUARTET_TRY(build_views());
   std::vector<size_t> open;  // actions that wait for their target
   const auto here = [&] { return static_cast<int32_t>(actions_.size()); };
-  for (const program::Instruction& instruction : program_.program().body) {
+  const std::vector<program::Instruction>& body = program_.program().body;
+  for (size_t i = 0; i < body.size(); ++i) {
+    const program::Instruction& instruction = body[i];
     Action action;
     switch (instruction.kind) {
       case InstructionKind::run:
-        build_run(static_cast<size_t>(instruction.first), static_cast<size_t>(instruction.count), action);
-        if (action.first == action.last) continue;
+        action.first = static_cast<int32_t>(runs_.size());
+        add_run(static_cast<size_t>(instruction.first), static_cast<size_t>(instruction.count));
         break;
       case InstructionKind::branch:
         action.kind = Action::Kind::jump_unless;
@@ -51,7 +53,10 @@ Status Frame::build_body() {
         break;
       case InstructionKind::copy: {
         QUARTET_ASSIGN(const int64_t bytes, count_at(instruction.bytes, dims_, "the size of a copy"));
-        if (bytes == 0) continue;
+        if (varies(instruction.bytes))
+          varying_.copies.emplace_back(actions_.size(), i);
+        else if (bytes == 0)
+          continue;
         action.kind = Action::Kind::copy;
         action.from = &place(instruction.from);
         action.to = &place(instruction.to);
@@ -72,39 +77,127 @@ Status Frame::build_body() {
 Status Frame::build_loops() {
   for (const program::Loop& loop : program_.program().loops) {
     LoopState state;
-    if (loop.count) {
-      const auto count = program::value_at(*loop.count, dims_);
-      if (!count)
-        return {Code::resource_exhausted, "a loop's number of iterations, " + loop.count->to_text() + ", overflows"};
-      state.count = std::max<int64_t>(*count, 0);
-    }
     state.trip = place(loop.trip);
     state.condition = place(loop.condition);
     state.next = place(loop.next);
+    state.dim = loop.dim;
     if (loop.iteration >= 0) state.iteration = &place(BufferRef{Storage::workspace, loop.iteration});
     loops_.push_back(std::move(state));
+    QUARTET_TRY(fill_loop(loops_.size() - 1));
+  }
+  return {};
+}
+
+// The bound of a loop for the dims as they are; never more than a dim that it sets may be.
+Status Frame::fill_loop(size_t number) {
+  const program::Loop& loop = program_.program().loops[number];
+  int64_t count = INT64_MAX;
+  if (loop.count) {
+    const auto known = program::value_at(*loop.count, live_);
+    if (!known)
+      return {Code::resource_exhausted, "a loop's number of iterations, " + loop.count->to_text() + ", overflows"};
+    count = std::max<int64_t>(*known, 0);
+  }
+  if (loop.dim >= 0) count = std::min(count, dims_[static_cast<size_t>(loop.dim)]);
+  loops_[number].count = count;
+  return {};
+}
+
+Status Frame::build_views() {
+  const program::Program& p = program_.program();
+  for (size_t i = 0; i < p.views.size(); ++i) {
+    views_.push_back({&place(p.views[i].base), 0, 0});
+    loops_[static_cast<size_t>(p.views[i].loop)].views.push_back(static_cast<int32_t>(i));
+    QUARTET_TRY(fill_view(i));
   }
   return {};
 }
 
 // A view never leaves its base, however many iterations there are.
-Status Frame::build_views() {
+Status Frame::fill_view(size_t number) {
   const program::Program& p = program_.program();
-  for (size_t i = 0; i < p.views.size(); ++i) {
-    const program::View& view = p.views[i];
-    LoopState& loop = loops_[static_cast<size_t>(view.loop)];
-    const auto first = program::value_at(view.first, dims_), stride = program::value_at(view.stride, dims_),
-               bytes = program::value_at(view.bytes, dims_),
-               whole = program::value_at(program::bytes_of(p, view.base), dims_);
-    const int64_t steps = std::max<int64_t>(loop.count - 1, 0);
-    int64_t last = 0;
-    if (!first || !stride || !bytes || !whole || __builtin_mul_overflow(*stride, steps, &last) ||
-        __builtin_add_overflow(*first, last, &last) ||
-        (loop.count > 0 && (std::min(*first, last) < 0 || *bytes > *whole || std::max(*first, last) > *whole - *bytes)))
-      return make_error(Code::invalid_argument, "view %zu leaves its buffer in some iteration", i);
-    views_.push_back({&place(view.base), *first, *stride});
-    loop.views.push_back(static_cast<int32_t>(i));
+  const program::View& view = p.views[number];
+  const LoopState& loop = loops_[static_cast<size_t>(view.loop)];
+  const auto first = program::value_at(view.first, live_), stride = program::value_at(view.stride, live_),
+             bytes = program::value_at(view.bytes, live_),
+             whole = program::value_at(program::bytes_of(p, view.base), dims_);
+  const int64_t steps = std::max<int64_t>(loop.count - 1, 0);
+  int64_t last = 0;
+  if (!first || !stride || !bytes || !whole || __builtin_mul_overflow(*stride, steps, &last) ||
+      __builtin_add_overflow(*first, last, &last) ||
+      (loop.count > 0 && (std::min(*first, last) < 0 || *bytes > *whole || std::max(*first, last) > *whole - *bytes)))
+    return make_error(Code::invalid_argument, "view %zu leaves its buffer in some iteration", number);
+  views_[number].first = *first;
+  views_[number].stride = *stride;
+  return {};
+}
+
+// ---- Dims that loops set ----
+
+bool Frame::varies(const IntExpr& e) const {
+  return varying_.any &&
+         e.contains_any([&](Symbol s) { return program_.program().dims[static_cast<size_t>(s)].upper.has_value(); });
+}
+
+void Frame::find_varying() {
+  const program::Program& p = program_.program();
+  varying_.any = std::ranges::any_of(p.dims, [](const program::DimInfo& dim) { return dim.upper.has_value(); });
+  if (!varying_.any) return;
+  const auto any = [&](const std::vector<IntExpr>& list) {
+    return std::ranges::any_of(list, [&](const IntExpr& e) { return varies(e); });
+  };
+  for (size_t i = 0; i < p.stages.size(); ++i) {
+    const program::KernelInfo& kernel = p.kernels[static_cast<size_t>(p.stages[i].kernel)];
+    if (varies(p.stages[i].tasks) || varies(kernel.scratch_bytes) || any(kernel.dims)) varying_.stages.push_back(i);
   }
+  for (size_t i = 0; i < p.outputs.size(); ++i)
+    if (any(p.outputs[i].shape)) varying_.outputs.push_back(i);
+  for (size_t i = 0; i < p.workspace.size(); ++i)
+    if (varies(p.workspace[i].bytes)) varying_.slots.push_back(i);
+  for (size_t i = 0; i < p.loops.size(); ++i)
+    if (p.loops[i].count && varies(*p.loops[i].count)) varying_.loops.push_back(i);
+  for (size_t i = 0; i < p.views.size(); ++i)
+    if (varies(p.views[i].first) || varies(p.views[i].stride) || varies(p.views[i].bytes)) varying_.views.push_back(i);
+}
+
+Status Frame::set_dim(int32_t dim, int64_t value) {
+  int64_t& live = live_[static_cast<size_t>(dim)];
+  if (live == value) return {};
+  live = value;
+  return refresh();
+}
+
+// Evaluates anew what depends on dims that loops set. Memory was planned for their bounds: nothing may need more.
+Status Frame::refresh() {
+  const program::Program& p = program_.program();
+  const auto fits = [&](const IntExpr& bytes, uint64_t room, const std::string& what) -> Status {
+    const auto needed = program::value_at(bytes, live_);
+    if (needed && *needed >= 0 && static_cast<uint64_t>(*needed) <= room) return {};
+    return Status(Code::resource_exhausted, what + " needs more memory than was planned for the bounds of its dims");
+  };
+  for (const size_t i : varying_.slots)
+    QUARTET_TRY(fits(p.workspace[i].bytes,
+                     static_cast<uint64_t>(program::value_at(p.workspace[i].bytes, dims_).value_or(0)),
+                     "workspace slot " + std::to_string(i)));
+  for (const size_t i : varying_.outputs) {
+    QUARTET_ASSIGN(actual_outputs_[i], extents_at(p.outputs[i], live_, output_name(p, i)));
+    if (actual_outputs_[i].bytes > outputs_[i].bytes)
+      return Status(Code::resource_exhausted,
+                    output_name(p, i) + " needs more memory than was planned for the bounds of its dims");
+  }
+  for (const size_t i : varying_.stages) {
+    const program::KernelInfo& kernel = p.kernels[static_cast<size_t>(p.stages[i].kernel)];
+    QUARTET_TRY(fits(kernel.scratch_bytes, layout_.scratch_bytes, "the scratch of kernel '" + kernel.name + "'"));
+    QUARTET_TRY(fill_step(i));
+    for (Run& run : runs_)
+      if (i >= run.first && i < run.first + run.count) run.stale = true;
+  }
+  for (const auto& [action, instruction] : varying_.copies) {
+    QUARTET_ASSIGN(const int64_t bytes, count_at(p.body[instruction].bytes, live_, "the size of a copy"));
+    actions_[action].bytes = static_cast<uint64_t>(bytes);
+  }
+  for (const size_t i : varying_.loops) QUARTET_TRY(fill_loop(i));
+  for (const size_t i : varying_.views) QUARTET_TRY(fill_view(i));
   return {};
 }
 
@@ -152,13 +245,13 @@ bool Frame::advance(LoopState& loop) {
   return true;
 }
 
-void Frame::run_actions(WorkerPool* pool) {
+Status Frame::run_actions(WorkerPool* pool) {
   const auto count = static_cast<int32_t>(actions_.size());
   for (int32_t at = 0; at < count;) {
     const Action& action = actions_[static_cast<size_t>(at++)];
     switch (action.kind) {
       case Action::Kind::run:
-        run_phases(action, pool);
+        run_phases(runs_[static_cast<size_t>(action.first)], pool);
         break;
       case Action::Kind::jump:
         at = action.target;
@@ -166,14 +259,23 @@ void Frame::run_actions(WorkerPool* pool) {
       case Action::Kind::jump_unless:
         if (!flag(action.from->address)) at = action.target;
         break;
-      case Action::Kind::loop:
-        if (!enter(loops_[static_cast<size_t>(action.first)])) at = action.target;
+      case Action::Kind::loop: {
+        LoopState& loop = loops_[static_cast<size_t>(action.first)];
+        if (enter(loop)) break;
+        at = action.target;
+        if (loop.dim >= 0) QUARTET_TRY(set_dim(loop.dim, 0));
         break;
-      case Action::Kind::next:
-        if (advance(loops_[static_cast<size_t>(action.first)])) at = action.target;
+      }
+      case Action::Kind::next: {
+        LoopState& loop = loops_[static_cast<size_t>(action.first)];
+        if (advance(loop))
+          at = action.target;
+        else if (loop.dim >= 0)
+          QUARTET_TRY(set_dim(loop.dim, loop.at));
         break;
+      }
       case Action::Kind::copy:
-        std::memcpy(action.to->address, action.from->address, action.bytes);
+        if (action.bytes != 0) std::memcpy(action.to->address, action.from->address, action.bytes);
         break;
       case Action::Kind::swap: {
         std::vector<Place>& slots = places_[static_cast<size_t>(Storage::workspace)];
@@ -185,6 +287,7 @@ void Frame::run_actions(WorkerPool* pool) {
       }
     }
   }
+  return {};
 }
 
 }  // namespace quartet::runtime

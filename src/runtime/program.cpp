@@ -138,7 +138,7 @@ Status LoadedProgram::prepare(const LoadOptions& options) {
     QUARTET_ASSIGN(const Block scratch,
                    Block::allocate(allocator_, frame->workspace_bytes(), "the scratch of prepare stages"));
     frame->set_workspace(scratch.data());
-    frame->run(options.pool.get(), nullptr);
+    QUARTET_TRY(frame->run(options.pool.get(), nullptr));
   }
   // What only the prepare stages read need not be kept.
   std::vector<bool> needed(constants_.size());

@@ -61,7 +61,11 @@ Status bind_dims(const Program& program, Shapes shapes, std::span<int64_t> dims)
     }
   // What no input has nothing uses.
   for (size_t d = 0; d < dims.size(); ++d)
-    if (dims[d] == kUnbound) dims[d] = program.dims[d].lower;
+    if (dims[d] == kUnbound && !program.dims[d].upper) dims[d] = program.dims[d].lower;
+  for (size_t d = 0; d < program.dims.size(); ++d) {
+    if (!program.dims[d].upper) continue;
+    QUARTET_ASSIGN(dims[d], count_at(*program.dims[d].upper, dims, "the bound of a dim"));
+  }
   for (size_t i = 0; i < shapes.size(); ++i)
     for (size_t axis = 0; axis < shapes[i].size(); ++axis) {
       const IntExpr& extent = program.inputs[i].shape[axis];

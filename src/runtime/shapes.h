@@ -18,7 +18,8 @@ std::string input_name(const program::Program& program, size_t index);
 std::string output_name(const program::Program& program, size_t index);
 
 // Gives every dim symbol its value into `dims` (one for each of the program's): an input axis that is exactly a symbol
-// binds it, every other axis must be what its expression then says. Errors name input, axis, expected and given.
+// binds it, every other axis must be what its expression then says; a dim that a loop sets has its upper bound. Errors
+// name input, axis, expected and given.
 Status bind_dims(const program::Program& program, Shapes shapes, std::span<int64_t> dims);
 
 // Value of an expression that counts something; resource_exhausted, naming `what`, if it overflows or is negative.

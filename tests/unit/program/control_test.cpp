@@ -1,0 +1,147 @@
+// Programs with branches and loops: text, bytes, what the verifier refuses, lifetimes.
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "program/memory_plan.h"
+#include "program/program.h"
+
+namespace quartet::program {
+namespace {
+
+// A loop with an inner branch: slots 0 and 1 carry, slot 2 is the branch's result, slot 3 lives in one side alone, slot
+// 4 is the condition, slot 5 the iteration.
+const char* const kText =
+    "program\n"
+    "dim s0 \"n\"; lower 0\n"
+    "dim s1 \"steps\"; lower 0; upper s0\n"
+    "input 0 \"x\"; f32 [s0, 4]\n"
+    "input 1 \"c\"; bool []\n"
+    "output 0 \"y\"; f32 [s1, 4]\n"
+    "output 1 \"last\"; f32 [4]\n"
+    "slot 0; bytes 16; moments 0..0; offset 0\n"
+    "slot 1; bytes 16; moments 0..0; offset 0\n"
+    "slot 2; bytes 16; moments 0..0; offset 0\n"
+    "slot 3; bytes 16; moments 0..0; offset 0\n"
+    "slot 4; bytes 1; moments 0..0; offset 0\n"
+    "slot 5; bytes 8; moments 0..0; offset 0\n"
+    "workspace 0\n"
+    "view 0; base input 0; loop 0; first 0; stride 16; bytes 16\n"
+    "view 1; base output 0; loop 0; first 0; stride 16; bytes 16\n"
+    "kernel 0 \"a\"; blob 0; entry 0; arguments 2; dims []; scratch 0\n"
+    "kernel 1 \"b\"; blob 0; entry 8; arguments 3; dims [s1]; scratch 0\n"
+    "stage 0; kernel 0 [view 0, slot 3]; tasks 1; wave 0; cost 1e-06\n"
+    "stage 1; kernel 0 [slot 3, slot 2]; tasks 1; wave 1; after [0]; cost 1e-06\n"
+    "stage 2; kernel 0 [slot 0, slot 2]; tasks 1; wave 2; cost 1e-06\n"
+    "stage 3; kernel 1 [slot 2, slot 5, slot 1]; tasks 1; wave 3; cost 1e-06\n"
+    "stage 4; kernel 0 [slot 2, view 1]; tasks 1; wave 3; cost 1e-06\n"
+    "stage 5; kernel 0 [slot 2, slot 4]; tasks 1; wave 3; cost 1e-06\n"
+    "loop 0; count s0; next slot 4; iteration 5; dim 1\n"
+    "do loop 0\n"
+    "do   branch input 1\n"
+    "do     run 0; count 2\n"
+    "do   otherwise\n"
+    "do     run 2; count 1\n"
+    "do   branch_end\n"
+    "do   run 3; count 3\n"
+    "do   swap slot 0; with slot 1\n"
+    "do loop_end\n"
+    "do copy slot 0; to output 1; bytes 16\n";
+
+Program sample() {
+  auto program = parse(kText);
+  EXPECT_TRUE(program.ok()) << program.status().message();
+  if (!program.ok()) return {};
+  plan_memory(*program);
+  return *program;
+}
+
+TEST(ControlProgram, TextAndBytesGiveItBack) {
+  const Program program = sample();
+  ASSERT_TRUE(verify(program).ok()) << verify(program).message();
+  const std::string text = print(program);
+  const auto again = parse(text);
+  ASSERT_TRUE(again.ok()) << again.status().message();
+  EXPECT_EQ(print(*again), text);
+  ByteWriter out;
+  write(out, program);
+  ByteReader in(out.data(), "program");
+  const auto read_back = read(in);
+  ASSERT_TRUE(read_back.ok()) << read_back.status().message();
+  EXPECT_EQ(print(*read_back), text);
+}
+
+TEST(ControlProgram, TruncatedBytesAreRefused) {
+  ByteWriter out;
+  write(out, sample());
+  const Bytes bytes = out.take();
+  for (size_t length = 0; length < bytes.size(); ++length) {
+    ByteReader in(std::span(bytes).first(length), "program");
+    EXPECT_FALSE(read(in).ok() && in.finish().ok()) << length;
+  }
+}
+
+TEST(ControlProgram, ASlotUsedInsideAndOutsideOfALoopLivesThroughIt) {
+  const auto lives = lifetimes(sample());
+  // Moments: 0 entering, 1 beginning, 2 branch, 3 and 4 the first side, 5 otherwise, 6 the other side, 7 its end, 8 the
+  // run, 9 swap, 10 end of the loop, 11 copy.
+  EXPECT_EQ(lives[0].first, 1);
+  EXPECT_EQ(lives[0].last, 11);
+  EXPECT_EQ(lives[1].first, lives[0].first) << "what changes places with it lives as long";
+  EXPECT_EQ(lives[1].last, lives[0].last);
+  EXPECT_EQ(lives[2].first, 4);
+  EXPECT_EQ(lives[2].last, 8);
+  EXPECT_EQ(lives[3].first, 3);
+  EXPECT_EQ(lives[3].last, 4);
+  EXPECT_EQ(lives[4].last, 10);
+  EXPECT_EQ(lives[5].first, 1);
+}
+
+TEST(ControlProgram, SidesOfABranchShareMemory) {
+  Program program = sample();
+  // Slot 3 is over when the other side begins.
+  program.stages[2].arguments[0] = {Storage::input, 0};
+  EXPECT_FALSE(lifetimes(program)[3].conflicts({5, 6}));
+}
+
+TEST(ControlProgram, TheVerifierNamesWhatIsWrong) {
+  struct Damage {
+    const char* reason;
+    std::function<void(Program&)> apply;
+  };
+  const Damage cases[] = {
+      {"has no end", [](Program& p) { p.body.pop_back(), p.body.pop_back(); }},
+      {"ends what has not begun", [](Program& p) { p.body[0].kind = InstructionKind::loop_end; }},
+      {"ends what has not begun", [](Program& p) { p.body[5].kind = InstructionKind::otherwise; }},
+      {"each stage once", [](Program& p) { p.body[2].count = 1; }},
+      {"does not exist or stands elsewhere", [](Program& p) { p.body[0].first = 7; }},
+      {"the condition is of 16 bytes", [](Program& p) { p.body[1].from = {Storage::workspace, 0}; }},
+      {"next condition is of 16 bytes", [](Program& p) { p.loops[0].next = BufferRef{Storage::workspace, 2}; }},
+      {"iteration's number is of 16", [](Program& p) { p.loops[0].iteration = 2; }},
+      {"names a buffer that does not exist", [](Program& p) { p.body[1].from = {Storage::workspace, 70}; }},
+      {"exchanges slots of different sizes", [](Program& p) { p.body[7].to.index = 4; }},
+      {"exchanges what is no workspace slot", [](Program& p) { p.body[7].to = {Storage::output, 1}; }},
+      {"copies to memory that is only read", [](Program& p) { p.body[9].to = {Storage::input, 0}; }},
+      {"copies 16 bytes of a buffer of", [](Program& p) { p.body[9].from.index = 4; }},
+      {"outside of loop 0", [](Program& p) { p.body[9].from = {Storage::view, 0}; }},
+      {"whose iterations have no bound", [](Program& p) { p.loops[0].count.reset(); }},
+      {"moves with loop 3", [](Program& p) { p.views[0].loop = 3; }},
+      {"is a part of view 1", [](Program& p) { p.views[0].base = {Storage::view, 1}; }},
+      {"stands nowhere", [](Program& p) { p.loops.push_back({IntExpr(1), {}, {}, {}, -1, -1}); }},
+      {"not its own to set", [](Program& p) { p.loops[0].dim = 0; }},
+      {"not known before", [](Program& p) { p.dims[1].upper = IntExpr::symbol(1); }},
+      {"which a loop sets", [](Program& p) { p.inputs[0].shape[0] = IntExpr::symbol(1); }},
+      {"no kind", [](Program& p) { p.body[0].kind = static_cast<InstructionKind>(77); }},
+  };
+  const Program good = sample();
+  for (const Damage& damage : cases) {
+    Program bad = good;
+    damage.apply(bad);
+    const Status status = verify(bad);
+    ASSERT_FALSE(status.ok()) << damage.reason;
+    EXPECT_NE(status.message().find(damage.reason), std::string::npos) << damage.reason << " / " << status.message();
+  }
+}
+
+}  // namespace
+}  // namespace quartet::program
