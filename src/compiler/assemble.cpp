@@ -147,6 +147,8 @@ class Assembler {
     for (const grinder::Step& step : steps) {
       if (!step.control)
         QUARTET_TRY(add_segment(step.segment));
+      else if (step.control->code == OpCode::require)
+        QUARTET_TRY(add_check(*step.control));
       else if (step.control->code == OpCode::if_)
         QUARTET_TRY(add_if(step));
       else
@@ -170,6 +172,17 @@ class Assembler {
     QUARTET_ASSIGN(const StageBuilder::Range range,
                    stages_.add(pieces_[static_cast<size_t>(number)], *segment.graph, inputs, outputs));
     if (range.count > 0) emit({InstructionKind::run, range.first, range.count, {}, {}, {}});
+    return {};
+  }
+
+  Status add_check(const Op& op) {
+    QUARTET_ASSIGN(const BufferRef condition, home(op.operands[0]));
+    for (size_t i = 0; i < op.results.size(); ++i) {
+      QUARTET_ASSIGN(home_[static_cast<size_t>(op.results[i])], home(op.operands[i + 1]));
+    }
+    const auto message = static_cast<int32_t>(program_.messages.size());
+    program_.messages.push_back(std::get<std::string>(op.attrs.at(graph::AttrKey::reason)));
+    emit({InstructionKind::check, message, 0, condition, {}, {}});
     return {};
   }
 

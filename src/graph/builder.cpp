@@ -270,6 +270,16 @@ Status Builder::region_end(std::span<const ValueId> results) {
   return {};
 }
 
+void Builder::unwind(const Mark& mark) {
+  Frame& f = frame();
+  f.open.resize(mark.open);
+  f.function.values.resize(mark.values);
+  f.visible.resize(mark.values);
+  f.defined_by.resize(mark.values);
+  std::erase_if(f.constants, [&](const auto& known) { return static_cast<size_t>(known.first) >= mark.values; });
+  std::erase_if(f.closed, [&](const auto& closed) { return closed.first >= mark.region; });
+}
+
 Result<int32_t> Builder::function_declare(std::string name, Signature signature) {
   QUARTET_TRY(usable());
   if (name.empty() || find_function(name))

@@ -68,6 +68,14 @@ class Builder {
   Result<int32_t> region_begin();
   Result<ValueId> parameter(TensorType type, std::string name = {});  // of the innermost open region or function
   Status region_end(std::span<const ValueId> results);
+  // To give up regions that were begun after a mark, open or closed, with all that is in them. Nothing but regions may
+  // have been made since.
+  struct Mark {
+    size_t open = 0, values = 0;
+    int32_t region = 0;
+  };
+  Mark mark() const { return {frame().open.size(), frame().function.values.size(), next_region_}; }
+  void unwind(const Mark& mark);
 
   // Functions: main is set aside until the end. A call that comes before the function's end needs its types declared:
   // its results by `function_result`, or, before its beginning, all by `function_declare`. The end holds the body to

@@ -1,4 +1,4 @@
-// Type rules of if, loop and call.
+// Type rules of if, loop, call and require.
 #include "graph/infer_rules.h"
 
 namespace quartet::graph {
@@ -76,6 +76,16 @@ Result<Types> infer_call(const InferInput& in) {
   return in.callee->results;
 }
 
+Result<Types> infer_require(const InferInput& in) {
+  QUARTET_TRY(expect_scalar(in.operands[0], DType::boolean, in.dims, "the condition"));
+  Types types;
+  for (size_t i = 0; i < in.operands.size(); ++i) {
+    if (!in.operands[i]) return make_error(Code::invalid_argument, "operand %zu is absent", i);
+    if (i > 0) types.push_back(*in.operands[i]);
+  }
+  return types;
+}
+
 }  // namespace
 
 Result<Types> infer_control(const InferInput& in) {
@@ -84,6 +94,8 @@ Result<Types> infer_control(const InferInput& in) {
       return infer_if(in);
     case OpCode::loop:
       return infer_loop(in);
+    case OpCode::require:
+      return infer_require(in);
     default:
       return infer_call(in);
   }

@@ -10,6 +10,7 @@ constexpr AttrSpec required_int(AttrKey key) { return {key, AttrKind::i64, true,
 constexpr AttrSpec defaulted_int(AttrKey key, int64_t value) { return {key, AttrKind::i64, false, value}; }
 constexpr AttrSpec required_ints(AttrKey key) { return {key, AttrKind::ints, true, 0}; }
 constexpr AttrSpec optional_ints(AttrKey key) { return {key, AttrKind::ints, false, 0}; }
+constexpr AttrSpec required_text(AttrKey key) { return {key, AttrKind::text, true, 0}; }
 constexpr AttrSpec required_dtype(AttrKey key) { return {key, AttrKind::dtype, true, 0}; }
 constexpr AttrSpec optional_shape(AttrKey key) { return {key, AttrKind::shape, false, 0}; }
 constexpr AttrSpec required_shape(AttrKey key) { return {key, AttrKind::shape, true, 0}; }

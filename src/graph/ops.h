@@ -46,7 +46,7 @@ enum class OpClass : uint8_t {
   reduction,
   contraction,
   composite,  // gone after simplify
-  control,    // if, loop, call
+  control,    // if, loop, call, require
 };
 
 enum class TypeSet : uint8_t {

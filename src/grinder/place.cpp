@@ -86,6 +86,8 @@ class Placer {
         return Kind::constant;
       case OpCode::if_:
         return Kind::result;
+      case OpCode::require:
+        return Kind::same;
       case OpCode::loop:
         return result + 2 < op.operands.size() ? Kind::carried : Kind::result;
       default:

@@ -18,7 +18,7 @@ struct Segment {
   std::vector<graph::ValueId> inputs, outputs;  // values of the placed graph's main
 };
 
-// One thing after the other: a segment, or an if or loop with the steps of its regions.
+// One thing after the other: a segment, a requirement, or an if or loop with the steps of its regions.
 struct Step {
   int32_t segment = -1;
   const graph::Op* control = nullptr;  // of the placed graph's main
@@ -43,6 +43,7 @@ struct Origin {
     result,   // of an if, or a stacked result of a loop
     carried,  // last carried value of a loop
     window,
+    same,  // handed on by a requirement: it lives where the operand does
   };
   Kind kind = Kind::argument;
   const graph::Block* block = nullptr;  // in which it is defined

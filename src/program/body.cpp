@@ -109,6 +109,10 @@ class BodyVerifier {
         return copy(instruction);
       case InstructionKind::swap:
         return swap(instruction);
+      case InstructionKind::check:
+        if (instruction.first < 0 || static_cast<size_t>(instruction.first) >= p_.messages.size())
+          return bad("fails with message " + std::to_string(instruction.first) + ", which does not exist");
+        return scalar(instruction.from, 1, "the condition");
     }
     return bad("is of no known kind");
   }

@@ -33,6 +33,7 @@ class Timeline {
       case InstructionKind::run:
         return run_stages(instruction);
       case InstructionKind::branch:
+      case InstructionKind::check:
         use(instruction.from);
         break;
       case InstructionKind::otherwise:

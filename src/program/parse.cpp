@@ -240,6 +240,9 @@ class Parser {
       view(line);
     } else if (what == "loop") {
       loop(line);
+    } else if (what == "message") {
+      line.index(p_.messages.size());
+      p_.messages.push_back(line.quoted());
     } else if (what == "do") {
       instruction(line);
     } else if (what == "assume") {
@@ -384,7 +387,8 @@ class Parser {
         {"loop", InstructionKind::loop},
         {"loop_end", InstructionKind::loop_end},
         {"copy", InstructionKind::copy},
-        {"swap", InstructionKind::swap}};
+        {"swap", InstructionKind::swap},
+        {"check", InstructionKind::check}};
     const std::string_view name = line.word();
     const auto* found = std::ranges::find(kNames, name, &std::pair<std::string_view, InstructionKind>::first);
     if (found == std::end(kNames)) return line.fail("'" + std::string(name) + "' is no instruction");
@@ -392,7 +396,7 @@ class Parser {
     made.kind = found->second;
     if (made.kind == InstructionKind::run || made.kind == InstructionKind::loop) made.first = line.integer<int32_t>();
     if (made.kind == InstructionKind::branch || made.kind == InstructionKind::copy ||
-        made.kind == InstructionKind::swap)
+        made.kind == InstructionKind::swap || made.kind == InstructionKind::check)
       made.from = line.reference();
     if (made.kind == InstructionKind::run) {
       line.need_field("count");
@@ -402,6 +406,9 @@ class Parser {
       made.to = line.reference();
       line.need_field("bytes");
       made.bytes = line.expression();
+    } else if (made.kind == InstructionKind::check) {
+      line.need_field("message");
+      made.first = line.integer<int32_t>();
     } else if (made.kind == InstructionKind::swap) {
       line.need_field("with");
       made.to = line.reference();

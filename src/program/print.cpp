@@ -29,6 +29,11 @@
 //   do loop 0
 //   do   swap slot 4; with slot 5
 //   do loop_end
+//   do check slot 3; message 0
+//
+// where messages stand before as lines like
+//
+//   message 0 "the sequence is too long"
 #include <charconv>
 
 #include "program/program.h"
@@ -160,6 +165,8 @@ std::string instruction_text(const Instruction& instruction) {
              instruction.bytes.to_text();
     case InstructionKind::swap:
       return "swap " + reference(instruction.from) + "; with " + reference(instruction.to);
+    case InstructionKind::check:
+      return "check " + reference(instruction.from) + "; message " + std::to_string(instruction.first);
   }
   return "";
 }
@@ -203,6 +210,8 @@ std::string print(const Program& p) {
   for (const Program::Copy& copy : p.copies)
     out += "copy " + reference(copy.from) + "; output " + std::to_string(copy.output) + "\n";
   for (size_t i = 0; i < p.loops.size(); ++i) out += "loop " + std::to_string(i) + loop_text(p.loops[i]);
+  for (size_t i = 0; i < p.messages.size(); ++i)
+    out += "message " + std::to_string(i) + " " + quoted(p.messages[i]) + "\n";
   print_body(out, p);
   return out;
 }

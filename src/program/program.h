@@ -109,8 +109,9 @@ enum class InstructionKind : uint8_t {
   branch_end = 3,
   loop = 4,  // Program::loops[first]
   loop_end = 5,
-  copy = 6,  // `bytes` bytes from `from` to `to`
-  swap = 7,  // workspace slots `from` and `to`, of equal size, exchange their memory
+  copy = 6,   // `bytes` bytes from `from` to `to`
+  swap = 7,   // workspace slots `from` and `to`, of equal size, exchange their memory
+  check = 8,  // if the bool in `from` is false the run fails with Program::messages[first]
 };
 struct Instruction {
   InstructionKind kind = InstructionKind::run;
@@ -140,6 +141,7 @@ struct Program {
   IntExpr workspace_bytes;  // set by plan_memory
   std::vector<View> views;
   std::vector<Loop> loops;
+  std::vector<std::string> messages;  // of checks
   std::vector<KernelInfo> kernels;
   std::vector<Stage> prepare;  // run once at load
   std::vector<Stage> stages;

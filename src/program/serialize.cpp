@@ -50,6 +50,7 @@ void write_control(ByteWriter& out, const Program& program) {
     out.i32(loop.iteration);
     out.i32(loop.dim);
   });
+  write_list(out, program.messages, [&](const std::string& message) { out.text(message); });
   write_list(out, program.body, [&](const Instruction& instruction) {
     out.u8(static_cast<uint8_t>(instruction.kind));
     out.i32(instruction.first);
@@ -141,9 +142,10 @@ void read_control(ByteReader& in, Program& program) {
     loop.dim = in.i32();
     return loop;
   });
+  read_list(in, program.messages, 8, [&] { return std::string(in.text()); });
   read_list(in, program.body, 20, [&] {
     Instruction instruction;
-    instruction.kind = read_enum(in, InstructionKind::swap, "an instruction kind is out of range");
+    instruction.kind = read_enum(in, InstructionKind::check, "an instruction kind is out of range");
     instruction.first = in.i32();
     instruction.count = in.i32();
     instruction.from = read_reference(in);

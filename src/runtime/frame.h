@@ -53,8 +53,8 @@ class Frame final : public TeamWork {
   void set_workspace(void* data);
 
   // Runs once and waits; `pool` null: alone. With `times`, replaces it by the ranges in their lists' order, each with
-  // its last time in this run; zero if it did not run. Fails only where a loop sets a dim: resource_exhausted, when
-  // what depends on it does not fit into the memory planned for its upper bound.
+  // its last time in this run; zero if it did not run. Failures: failed_precondition from a check of the
+  // program; resource_exhausted where a loop sets a dim and what depends on it needs more memory than was planned.
   Status run(WorkerPool* pool, std::vector<RangeTime>* times);
 
   void run_segment(int32_t phase, int32_t vEU) override;
@@ -98,9 +98,10 @@ class Frame final : public TeamWork {
   };
   // The body, ready to run: a jump is a number of an action.
   struct Action {
-    enum class Kind : uint8_t { run, jump, jump_unless, loop, next, copy, swap };
+    enum class Kind : uint8_t { run, jump, jump_unless, loop, next, copy, swap, check };
     Kind kind = Kind::run;
-    int32_t first = 0, last = 0;  // run: phases [first, last); loop, next: number of the loop; swap: the two slots
+    int32_t first = 0, last = 0;  // run: phases [first, last); loop, next: number of the loop; swap: the two slots;
+                                  // check: the message
     int32_t target = 0;
     const Place *from = nullptr, *to = nullptr;
     uint64_t bytes = 0;

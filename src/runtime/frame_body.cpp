@@ -63,6 +63,11 @@ Status Frame::build_body() {
         action.bytes = static_cast<uint64_t>(bytes);
         break;
       }
+      case InstructionKind::check:
+        action.kind = Action::Kind::check;
+        action.from = &place(instruction.from);
+        action.first = instruction.first;
+        break;
       case InstructionKind::swap:
         action.kind = Action::Kind::swap;
         action.first = instruction.from.index;
@@ -274,6 +279,10 @@ Status Frame::run_actions(WorkerPool* pool) {
           QUARTET_TRY(set_dim(loop.dim, loop.at));
         break;
       }
+      case Action::Kind::check:
+        if (!flag(action.from->address))
+          return {Code::failed_precondition, program_.program().messages[static_cast<size_t>(action.first)]};
+        break;
       case Action::Kind::copy:
         if (action.bytes != 0) std::memcpy(action.to->address, action.from->address, action.bytes);
         break;

@@ -151,7 +151,8 @@ Status LoadedProgram::prepare(const LoadOptions& options) {
   for (const program::View& view : program_.views) need(view.base);
   for (const program::Loop& loop : program_.loops) need(loop.trip), need(loop.condition), need(loop.next);
   for (const program::Instruction& instruction : program_.body)
-    if (instruction.kind == program::InstructionKind::branch || instruction.kind == program::InstructionKind::copy)
+    if (instruction.kind == program::InstructionKind::branch || instruction.kind == program::InstructionKind::check ||
+        instruction.kind == program::InstructionKind::copy)
       need(instruction.from);
   for (const program::Program::Copy& copy : program_.copies)
     if (copy.from.storage == program::Storage::constant) needed[static_cast<size_t>(copy.from.index)] = true;

@@ -103,6 +103,8 @@ Result<std::vector<ValueId>> Rewriter::walk_control(const Op& op, std::vector<Va
     QUARTET_TRY(walk_block(taken));
     return mapped(taken.results);
   }
+  if (const Constant* condition = op.code == OpCode::require ? constant(operands[0]) : nullptr)
+    if (condition->data[0] != 0) return std::vector<ValueId>(operands.begin() + 1, operands.end());
   graph::OpExtras extras{{}, op.callee, name};
   for (const graph::Block& region : op.regions) {
     QUARTET_ASSIGN(const int32_t id, builder_.region_begin());

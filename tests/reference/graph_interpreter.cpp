@@ -94,6 +94,13 @@ class Interpreter {
         return block(function, op.regions[operands[0]->elements[0] ? 0 : 1], values);
       case graph::OpCode::loop:
         return loop(function, op, operands, values);
+      case graph::OpCode::require: {
+        if (!operands[0]->elements[0])
+          return Status(Code::failed_precondition, std::get<std::string>(op.attrs.at(graph::AttrKey::reason)));
+        std::vector<Tensor> results;
+        for (size_t i = 1; i < operands.size(); ++i) results.push_back(*operands[i]);
+        return results;
+      }
       case graph::OpCode::call: {
         std::vector<Tensor> arguments;
         for (const Tensor* operand : operands) arguments.push_back(*operand);

@@ -73,6 +73,10 @@ class Importer final : public GraphWalker {
     return results;
   }
 
+  size_t notes() const override { return unsupported_.size(); }
+  void take_back(size_t notes) override { unsupported_.resize(notes); }
+  std::vector<Assumption>& assumptions() override { return assumptions_; }
+
  private:
   using Scope = std::unordered_map<std::string, Value>;
 
@@ -292,6 +296,7 @@ class Importer final : public GraphWalker {
   int64_t version_ = 0;
   std::vector<Scope> scopes_;  // innermost last
   std::vector<std::string> unsupported_;
+  std::vector<Assumption> assumptions_;
 };
 
 Result<std::shared_ptr<const graph::Graph>> import_model(std::span<const uint8_t> bytes, ExternalFiles files,

@@ -231,6 +231,22 @@ Result<ValueId> NodeContext::cast(ValueId x, DType to) {
   return op(OpCode::cast, {x}, {{AttrKey::to, to}});
 }
 
+Result<std::optional<ValueId>> NodeContext::without_assumed_axis(ValueId x, size_t axis) {
+  for (Assumption& assumption : graphs_.assumptions()) {
+    if (assumption.number != 1 || !dims().same(type(x).shape[axis], assumption.dim)) continue;
+    assumption.used = true;
+    QUARTET_ASSIGN(const ValueId checked,
+                   op(OpCode::require, {assumption.condition, x},
+                      {{AttrKey::reason, label_ + ": axis " + std::to_string(axis) + " of extent " +
+                                             dims().text(assumption.dim) + " does not have extent 1"}}));
+    QUARTET_ASSIGN(const ValueId zero, builder_.scalar(DType::i64, int64_t{0}));
+    QUARTET_ASSIGN(const ValueId row,
+                   op(OpCode::gather, {checked, zero}, {{AttrKey::axis, static_cast<int64_t>(axis)}}));
+    return std::optional<ValueId>(row);
+  }
+  return std::optional<ValueId>();
+}
+
 Status NodeContext::give(size_t output, ValueId id) {
   if (output >= outputs_.size()) return make_error(Code::invalid_argument, "it has no output %zu", output);
   outputs_[output].id = id;

@@ -43,12 +43,25 @@ struct Value {
   bool is_input = false;              // an input of the model
 };
 
+// That a dim is a number, in a branch that is right only then. Whoever relies on it makes the run hold it to that.
+struct Assumption {
+  IntExpr dim;
+  int64_t number = 0;
+  ValueId condition = graph::kNoValue;  // bool, true where it holds
+  bool used = false;
+};
+
 // Walks the graphs inside nodes: what control flow needs of the importer.
 class GraphWalker {
  public:
   // The values of the graph's outputs for its inputs, built where the builder stands. One that `failed` came from a
   // node that is not supported, which has been noted.
   virtual Result<std::vector<Value>> walk(const Graph& graph, std::vector<Value> arguments) = 0;
+  // What is not supported has been noted so many times; notes beyond a number can be taken back.
+  virtual size_t notes() const = 0;
+  virtual void take_back(size_t notes) = 0;
+  // What may be assumed of dims where the builder stands, innermost last.
+  virtual std::vector<Assumption>& assumptions() = 0;
 
  protected:
   ~GraphWalker() = default;
@@ -106,6 +119,9 @@ class NodeContext {
   graph::Dims dims() const { return builder_.dims(); }
   // Simplified under the symbols' ranges.
   IntExpr simple(const IntExpr& e) const { return builder_.dims().simplify(e); }
+
+  // An axis of the operand whose extent is assumed to be 1, gone; nothing if that is not assumed.
+  Result<std::optional<ValueId>> without_assumed_axis(ValueId x, size_t axis);
 
   // Attributes.
   const Attribute* attr(std::string_view name) const;

@@ -63,6 +63,87 @@ Result<Side> import_side(NodeContext& c, const Graph& graph) {
   return side;
 }
 
+// A value of one element as an expression over dims, if it is one.
+std::optional<IntExpr> dim_value(const graph::Builder& builder, ValueId id, int depth = 0) {
+  if (const graph::Constant* constant = builder.constant_of(id)) {
+    if (!is_int(constant->type.dtype) || constant->bytes != size_of(constant->type.dtype)) return std::nullopt;
+    return IntExpr(graph::element_as_int(*constant, 0));
+  }
+  const graph::Op* op = builder.definition(id);
+  if (!op || depth == 4) return std::nullopt;
+  if (op->code == OpCode::dims) {
+    const graph::Shape& values = *graph::attr_shape(*op, AttrKey::shape);
+    return values.size() == 1 ? std::optional(values[0]) : std::nullopt;
+  }
+  if (op->code != OpCode::reshape && op->code != OpCode::cast) return std::nullopt;
+  return dim_value(builder, op->operands[0], depth + 1);
+}
+
+// What a condition says of a dim where it is true.
+std::optional<Assumption> assumption_of(NodeContext& c, ValueId condition) {
+  const graph::Op* op = c.builder().definition(condition);
+  while (op && op->code == OpCode::reshape) op = c.builder().definition(op->operands[0]);
+  if (!op || op->code != OpCode::equal) return std::nullopt;
+  auto a = dim_value(c.builder(), op->operands[0]), b = dim_value(c.builder(), op->operands[1]);
+  if (!a || !b) return std::nullopt;
+  if (a->is_constant()) std::swap(a, b);
+  if (a->is_constant() || !b->is_constant()) return std::nullopt;
+  return Assumption{c.simple(*a), *b->constant(), condition, false};
+}
+
+bool same_types(NodeContext& c, const Side& first, const Side& second) {
+  for (size_t i = 0; i < first.types.size(); ++i) {
+    const graph::TensorType &a = first.types[i], &b = second.types[i];
+    bool same = a.dtype == b.dtype && a.rank() == b.rank();
+    for (size_t d = 0; same && d < a.rank(); ++d) same = c.dims().same(a.shape[d], b.shape[d]);
+    if (!same) return false;
+  }
+  return true;
+}
+
+Status give_known_side(NodeContext& c, const Graph& graph) {
+  QUARTET_ASSIGN(std::vector<Value> results, c.graphs().walk(graph, {}));
+  for (size_t i = 0; i < results.size(); ++i) c.give_value(i, std::move(results[i]));
+  return {};
+}
+
+// The one side that has types, in place of the if: a run that would take the other fails.
+Status give_only_side(NodeContext& c, const Graph& graph, ValueId condition, bool when, const std::string& reason,
+                      bool assumed) {
+  QUARTET_ASSIGN(std::vector<Value> results, c.graphs().walk(graph, {}));
+  if (any_failed(results)) {
+    c.fail();
+    return {};
+  }
+  std::vector<ValueId> operands{condition};
+  if (!when) {
+    QUARTET_ASSIGN(operands[0], c.op(OpCode::logical_not, {condition}));
+  }
+  for (Value& result : results) {
+    QUARTET_ASSIGN(const ValueId id, materialise(c.builder(), result));
+    operands.push_back(id);
+  }
+  std::vector<ValueId> given(operands.begin() + 1, operands.end());
+  // What relied on the assumption has checked it.
+  if (!assumed) {
+    QUARTET_ASSIGN(
+        given, c.builder().op(OpCode::require, std::move(operands), {{AttrKey::reason, reason}}, {{}, -1, c.label()}));
+  }
+  for (size_t i = 0; i < given.size(); ++i) QUARTET_TRY(c.give(i, given[i]));
+  return {};
+}
+
+// Imports a side as a region; under an assumption, if there is one, and says whether that was relied on.
+Result<Side> try_side(NodeContext& c, const Graph& graph, const std::optional<Assumption>& assumption, bool& relied) {
+  std::vector<Assumption>& assumptions = c.graphs().assumptions();
+  const size_t before = assumptions.size();
+  if (assumption) assumptions.push_back(*assumption);
+  auto side = import_side(c, graph);
+  relied = assumption && assumptions[before].used;
+  assumptions.resize(before);
+  return side;
+}
+
 Status import_if(NodeContext& c) {
   QUARTET_TRY(c.want(0));
   QUARTET_ASSIGN(const Graph* const yes, graph_attr(c, "then_branch"));
@@ -71,31 +152,52 @@ Status import_if(NodeContext& c) {
     return make_error(Code::invalid_argument, "its branches give %zu and %zu values, it has %zu outputs",
                       yes->outputs.size(), no->outputs.size(), c.output_count());
   // A branch that is never taken may be anything.
-  if (const auto known = known_flag(c, c.value(0))) {
-    QUARTET_ASSIGN(std::vector<Value> results, c.graphs().walk(*known ? *yes : *no, {}));
-    for (size_t i = 0; i < results.size(); ++i) c.give_value(i, std::move(results[i]));
-    return {};
-  }
+  if (const auto known = known_flag(c, c.value(0))) return give_known_side(c, *known ? *yes : *no);
   QUARTET_ASSIGN(const ValueId given, c.in(0));
   QUARTET_ASSIGN(const ValueId condition, scalar_of(c, given, DType::boolean, "the condition"));
-  QUARTET_ASSIGN(const Side first, import_side(c, *yes));
-  QUARTET_ASSIGN(const Side second, import_side(c, *no));
-  if (first.failed || second.failed) {
+  const auto assumption = assumption_of(c, condition);
+  const graph::Builder::Mark mark = c.builder().mark();
+  const size_t notes = c.graphs().notes();
+  bool relied = false, unused = false;
+  const auto first = try_side(c, *yes, assumption, relied);
+  if (!first.ok()) c.builder().unwind(mark);
+  const graph::Builder::Mark middle = c.builder().mark();
+  const auto second = try_side(c, *no, std::nullopt, unused);
+  if (!second.ok()) c.builder().unwind(middle);
+  const bool first_good = first.ok() && !first->failed, second_good = second.ok() && !second->failed;
+  if (first_good && second_good && !relied && same_types(c, *first, *second)) {
+    graph::OpExtras extras{{first->region, second->region}, -1, c.label()};
+    QUARTET_ASSIGN(const std::vector<ValueId> results, c.builder().op(OpCode::if_, {condition}, {}, std::move(extras)));
+    for (size_t i = 0; i < results.size(); ++i) QUARTET_TRY(c.give(i, results[i]));
+    return {};
+  }
+  c.builder().unwind(mark);
+  // A squeeze of an axis that may have another extent: the model was written for the one it squeezes.
+  if (relied && first_good) {
+    c.graphs().take_back(notes);
+    c.graphs().assumptions().push_back(*assumption);
+    const Status status = give_only_side(c, *yes, condition, true, "", true);
+    c.graphs().assumptions().pop_back();
+    return status;
+  }
+  // A side that contradicts itself cannot be run: the model never takes it.
+  if (first_good && !second.ok())
+    return give_only_side(c, *yes, condition, true,
+                          c.label() + ": the else branch cannot run: " + second.status().message(), false);
+  if (second_good && !first.ok())
+    return give_only_side(c, *no, condition, false,
+                          c.label() + ": the then branch cannot run: " + first.status().message(), false);
+  if (!first.ok()) return first.status();
+  if (!second.ok()) return second.status();
+  if (first->failed || second->failed) {
     c.fail();
     return {};
   }
-  for (size_t i = 0; i < first.types.size(); ++i) {
-    const graph::TensorType &a = first.types[i], &b = second.types[i];
-    bool same = a.dtype == b.dtype && a.rank() == b.rank();
-    for (size_t d = 0; same && d < a.rank(); ++d) same = c.dims().same(a.shape[d], b.shape[d]);
-    if (!same)
+  for (size_t i = 0; i < first->types.size(); ++i)
+    if (first->types[i] != second->types[i])
       return make_error(Code::unsupported, "its branches give different types for output %zu, %s and %s", i,
-                        c.dims().text(a).c_str(), c.dims().text(b).c_str());
-  }
-  graph::OpExtras extras{{first.region, second.region}, -1, c.label()};
-  QUARTET_ASSIGN(const std::vector<ValueId> results, c.builder().op(OpCode::if_, {condition}, {}, std::move(extras)));
-  for (size_t i = 0; i < results.size(); ++i) QUARTET_TRY(c.give(i, results[i]));
-  return {};
+                        c.dims().text(first->types[i]).c_str(), c.dims().text(second->types[i]).c_str());
+  return make_error(Code::unsupported, "its branches give different types");
 }
 
 // ---- Loops ----

@@ -84,6 +84,10 @@ Status squeeze(NodeContext& c) {
   }
   const graph::Shape from = c.type(x).shape;
   QUARTET_ASSIGN(const auto axes, axes_of(c, from.size()));
+  if (axes && axes->size() == 1 && !from[static_cast<size_t>((*axes)[0])].is(1)) {
+    QUARTET_ASSIGN(const auto row, c.without_assumed_axis(x, static_cast<size_t>((*axes)[0])));
+    if (row) return c.give(0, *row);
+  }
   graph::Shape shape;
   for (size_t d = 0; d < from.size(); ++d) {
     const bool named = axes && std::binary_search(axes->begin(), axes->end(), static_cast<int64_t>(d));

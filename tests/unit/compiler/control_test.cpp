@@ -191,6 +191,57 @@ TEST_F(Control, ManyVEUsShareALoopsStages) {
         {{counted(DType::i32, {200, 300}), counted(DType::i32, {300, 300}), number(4)}});
 }
 
+TEST_F(Control, ARequirementThatDoesNotHoldFailsTheRun) {
+  const auto graph = graph::parse(R"(graph(%c: bool, %d: bool, %x: f32[40, 40]) {
+             %y = if %c : f32[40, 40] then {
+               %z = require %d, %x {reason = "d is false"}
+               %p = matmul %z, %z
+               yield %p
+             } else { yield %x }
+             return %y as y
+           })");
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  const auto program = engine_->compile({*graph, {}, host_cpu()});
+  ASSERT_TRUE(program.ok()) << program.status().message();
+  for (const bool c : {false, true})
+    for (const bool d : {false, true}) {
+      const auto got = test::run(*(*program)->program, {flag(c), flag(d), Tensor::zeros(DType::f32, {40, 40})});
+      EXPECT_EQ(got.ok(), !c || d);
+      if (got.ok()) continue;
+      EXPECT_EQ(got.status().code(), Code::failed_precondition);
+      EXPECT_NE(got.status().message().find("d is false"), std::string::npos) << got.status().message();
+    }
+}
+
+TEST_F(Control, ADimThatALoopSets) {
+  // The loop ends when the row's first element is negative; what follows is written in terms of its dim.
+  check(R"(dim n
+           dim steps in [0, n] run
+           graph(%x: i32[n, 4], %h: i32[4]) {
+             %list = dims {shape = [n]}
+             %t = reshape %list {shape = []}
+             %true = constant bool[] [true]
+             %zero = constant i64[] [0]
+             %low = constant i32[] [0]
+             %last, %all = loop %t, %true, %h {trip = [steps]} : i32[4], i32[steps, 4]
+                 do (%i: i64, %go: bool, %s: i32[4]) {
+               %row = gather %x, %i {axis = 0}
+               %b = add %row, %s
+               %first = gather %row, %zero {axis = 0}
+               %more = less %low, %first
+               yield %more, %b, %b
+             }
+             %double = add %all, %all
+             %sum = reduce_sum %double {axes = [0]}
+             %flat = reshape %double {shape = [4 * steps]}
+             return %last as last, %all as all, %sum as sum, %flat as flat
+           })",
+        {{counted(DType::i32, {9, 4}), counted(DType::i32, {4})},
+         {counted(DType::i32, {9, 4}, -8), counted(DType::i32, {4})},
+         {ints(DType::i32, {3, 4}, {5, 1, 1, 1, -5, 2, 2, 2, 3, 3, 3, 3}), counted(DType::i32, {4})},
+         {counted(DType::i32, {0, 4}), counted(DType::i32, {4})}});
+}
+
 TEST_F(Control, SymbolicDims) {
   check(R"(dim n
            graph(%x: i32[n, 4], %h: i32[4], %c: bool) {

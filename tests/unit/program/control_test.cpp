@@ -36,6 +36,7 @@ const char* const kText =
     "stage 3; kernel 1 [slot 2, slot 5, slot 1]; tasks 1; wave 3; cost 1e-06\n"
     "stage 4; kernel 0 [slot 2, view 1]; tasks 1; wave 3; cost 1e-06\n"
     "stage 5; kernel 0 [slot 2, slot 4]; tasks 1; wave 3; cost 1e-06\n"
+    "message 0 \"a \\\"reason\\\"\"\n"
     "loop 0; count s0; next slot 4; iteration 5; dim 1\n"
     "do loop 0\n"
     "do   branch input 1\n"
@@ -46,7 +47,8 @@ const char* const kText =
     "do   run 3; count 3\n"
     "do   swap slot 0; with slot 1\n"
     "do loop_end\n"
-    "do copy slot 0; to output 1; bytes 16\n";
+    "do copy slot 0; to output 1; bytes 16\n"
+    "do check input 1; message 0\n";
 
 Program sample() {
   auto program = parse(kText);
@@ -110,7 +112,7 @@ TEST(ControlProgram, TheVerifierNamesWhatIsWrong) {
     std::function<void(Program&)> apply;
   };
   const Damage cases[] = {
-      {"has no end", [](Program& p) { p.body.pop_back(), p.body.pop_back(); }},
+      {"has no end", [](Program& p) { p.body.resize(8); }},
       {"ends what has not begun", [](Program& p) { p.body[0].kind = InstructionKind::loop_end; }},
       {"ends what has not begun", [](Program& p) { p.body[5].kind = InstructionKind::otherwise; }},
       {"each stage once", [](Program& p) { p.body[2].count = 1; }},
@@ -127,11 +129,13 @@ TEST(ControlProgram, TheVerifierNamesWhatIsWrong) {
       {"whose iterations have no bound", [](Program& p) { p.loops[0].count.reset(); }},
       {"moves with loop 3", [](Program& p) { p.views[0].loop = 3; }},
       {"is a part of view 1", [](Program& p) { p.views[0].base = {Storage::view, 1}; }},
+      {"fails with message 1", [](Program& p) { p.body[10].first = 1; }},
+      {"the condition is of 16", [](Program& p) { p.body[10].from = {Storage::workspace, 0}; }},
       {"stands nowhere", [](Program& p) { p.loops.push_back({IntExpr(1), {}, {}, {}, -1, -1}); }},
       {"not its own to set", [](Program& p) { p.loops[0].dim = 0; }},
       {"not known before", [](Program& p) { p.dims[1].upper = IntExpr::symbol(1); }},
       {"which a loop sets", [](Program& p) { p.inputs[0].shape[0] = IntExpr::symbol(1); }},
-      {"no kind", [](Program& p) { p.body[0].kind = static_cast<InstructionKind>(77); }},
+      {"no known kind", [](Program& p) { p.body[0].kind = static_cast<InstructionKind>(77); }},
   };
   const Program good = sample();
   for (const Damage& damage : cases) {
