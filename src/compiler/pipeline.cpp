@@ -255,7 +255,7 @@ Result<Compiled> compile(const Request& request, CodeGenerator& generator, const
 }
 
 std::vector<std::string> dump_stages() {
-  return {"graph", "simplified", "tiles", "groups", "program", "kernel", "llvm", "asm"};
+  return {"graph", "simplified", "ground", "tiles", "groups", "program", "kernel", "llvm", "asm"};
 }
 
 Result<std::string> dump(const Request& request, std::string_view stage, CodeGenerator& generator) {
@@ -264,6 +264,10 @@ Result<std::string> dump(const Request& request, std::string_view stage, CodeGen
   if (stage == "graph") return graph::print(*request.graph);
   if (stage == "simplified") {
     QUARTET_TRY(after("simplify"));
+    return graph::print(*state.simplified);
+  }
+  if (stage == "ground") {
+    QUARTET_TRY(after("grind"));
     return graph::print(*state.simplified);
   }
   if (stage == "tiles") {

@@ -26,7 +26,7 @@ struct Compiled {
 Result<Compiled> compile(const Request& request, CodeGenerator& generator,
                          const std::atomic<bool>* cancelled = nullptr);
 
-// The names `dump` understands: graph, simplified, tiles, groups, program, kernel, llvm, asm.
+// The names `dump` understands: graph, simplified, ground (after grinder), tiles, groups, program, kernel, llvm, asm.
 std::vector<std::string> dump_stages();
 // The text of a stage's result.
 Result<std::string> dump(const Request& request, std::string_view stage, CodeGenerator& generator);

@@ -41,6 +41,7 @@ class Placer {
 
   Result<Placed> run() {
     QUARTET_TRY(describe(main_.body));
+    for (const ValueId index : indices_) release(index);
     QUARTET_TRY(check_symbols());
     if (std::none_of(main_.body.ops.begin(), main_.body.ops.end(), is_control)) {
       placed_.segments.push_back({graph_, main_.body.arguments, main_.body.results});
@@ -153,7 +154,7 @@ class Placer {
     if (!dims.at_least(low, IntExpr(0)) || !dims.at_least(extent, high + IntExpr(1))) return;
     placed_.windows.push_back({op.results[0], base, &loop, index->first, index->step});
     origin(op.results[0]).kind = Kind::window;
-    release(op.operands[1]);
+    indices_.push_back(op.operands[1]);
   }
 
   // One use less; what then has none is not computed.
@@ -293,6 +294,7 @@ class Placer {
   Placed placed_;
   std::vector<const Op*> defining_;  // by value; null for arguments
   std::vector<const Op*> loops_;     // around what is being described
+  std::vector<ValueId> indices_;     // of windows
 };
 
 }  // namespace

@@ -61,6 +61,15 @@ class OnnxNode {
   OnnxNode& tensor(const std::string& name, const OnnxTensor& value) {
     return attribute(name, 4, [&](protozero::pbf_writer& w) { w.add_message(5, value.bytes()); });
   }
+  OnnxNode& texts(const std::string& name, const std::vector<std::string>& values) {
+    return attribute(name, 8, [&](protozero::pbf_writer& w) {
+      for (const std::string& value : values) w.add_string(9, value);
+    });
+  }
+  // `graph`: OnnxModel::graph of the graph inside.
+  OnnxNode& graph(const std::string& name, const std::string& graph) {
+    return attribute(name, 5, [&](protozero::pbf_writer& w) { w.add_message(6, graph); });
+  }
   const std::string& bytes() const { return bytes_; }
 
  private:
@@ -97,6 +106,7 @@ class OnnxModel {
     protozero::pbf_writer(graph_).add_message(1, node.bytes());
     return *this;
   }
+  const std::string& graph() const { return graph_; }
   std::vector<uint8_t> bytes() const {
     std::string out, opset;
     protozero::pbf_writer(opset).add_int64(2, opset_);
