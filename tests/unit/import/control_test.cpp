@@ -241,6 +241,18 @@ TEST(OnnxRnn, ActivationsClipAndLengths) {
   expect_values(outputs, 1, {1, 2, 1}, {4, 1});
 }
 
+TEST(OnnxLstm, SymbolicDimsThatMustBeEqualAreAssumedToBe) {
+  const auto model = OnnxModel(14)
+                         .initializer(test::floats("w", {1, 4, 1}, {1, 1, 1, 1}))
+                         .initializer(test::floats("r", {1, 4, 1}, {1, 1, 1, 1}))
+                         .input("x", {"1", "n", "1"})
+                         .input("h", {"1", "m", "1"})
+                         .node(OnnxNode("LSTM", {"x", "w", "r", "", "", "h"}, {"y"}).integer("hidden_size", 1))
+                         .output("y");
+  const auto graph = import::import_onnx(model.bytes());
+  EXPECT_TRUE(graph.ok()) << graph.status().message();
+}
+
 TEST(OnnxLstm, AnUnknownActivationIsNamed) {
   const auto model = OnnxModel(14)
                          .initializer(test::floats("w", {1, 4, 1}, {1, 1, 1, 1}))
