@@ -198,6 +198,7 @@ std::span<const OpRow> block_ops();
 std::span<const OpRow> einsum_ops();
 std::span<const OpRow> loss_ops();
 std::span<const OpRow> sort_ops();
+std::span<const OpRow> roi_ops();
 std::span<const OpRow> fourier_ops();
 std::span<const OpRow> sample_ops();
 std::span<const OpRow> scatter_ops();

@@ -10,7 +10,7 @@ namespace quartet::import::onnx {
 namespace {
 
 constexpr double kTwoPi = 6.28318530717958647692;
-constexpr int64_t kMostLength = 1 << 13;  // tables of 2^26 elements
+constexpr int64_t kMostLength = 1 << 12;  // tables of 2^24 elements
 
 struct Transform {
   int64_t length = 0, bins = 0;

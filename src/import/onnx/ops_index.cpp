@@ -89,6 +89,8 @@ Status one_hot(NodeContext& c) {
     depth = known->values[0];
   } else if (const auto number = c.floats(1)) {
     if (number->size() != 1) return Status(Code::invalid_argument, "depth has not one element");
+    if (!((*number)[0] >= 0 && (*number)[0] < 0x1p52))
+      return Status(Code::invalid_argument, "a depth that is no extent");
     depth = static_cast<int64_t>((*number)[0]);
   } else {
     QUARTET_ASSIGN(const graph::Shape declared, c.declared_shape(0, 1, "the depth"));

@@ -36,6 +36,7 @@ Expr per_channel(const Expr& x, const Moments& m, const Expr& scale, const Expr&
 Status batch_normalization(NodeContext& c) {
   Emit e(c);
   const Expr given = e.in(0);
+  QUARTET_TRY(e.status());
   if (c.attr_int("spatial", 1) == 0) return Status(Code::unsupported, "spatial = 0");
   const DType result = given.dtype(), work = working_type(result);
   const Expr x = given.cast(work);
@@ -71,8 +72,9 @@ Status old_batch_normalization(NodeContext& c) {
 Status instance_normalization(NodeContext& c) {
   Emit e(c);
   const Expr given = e.in(0);
+  QUARTET_TRY(e.status());
   const Expr x = given.cast(working_type(given.dtype()));
-  if (x.ok() && x.rank() < 2) return make_error(Code::invalid_argument, "the operand has rank %zu", x.rank());
+  if (x.rank() < 2) return make_error(Code::invalid_argument, "the operand has rank %zu", x.rank());
   const auto parameter = [&](size_t i) { return e.in(i).cast(x.dtype()).along(1, x.rank()); };
   const Moments m = moments(x, axes_between(2, x.rank()));
   const Expr normal = (x - m.mean) * inverse_deviation(m.variance, c.attr_float("epsilon", 1e-5f));
@@ -82,6 +84,7 @@ Status instance_normalization(NodeContext& c) {
 Status layer_normalization(NodeContext& c) {
   Emit e(c);
   const Expr given = e.in(0);
+  QUARTET_TRY(e.status());
   if (const int64_t stash = c.attr_int("stash_type", 1); stash != 1)
     return make_error(Code::unsupported, "stash_type = %lld", static_cast<long long>(stash));
   const DType result = given.dtype(), work = result == DType::f64 ? result : DType::f32;
@@ -101,10 +104,10 @@ Status layer_normalization(NodeContext& c) {
 Status group_normalization(NodeContext& c) {
   Emit e(c);
   const Expr given = e.in(0);
+  QUARTET_TRY(e.status());
   const int64_t groups = c.attr_int("num_groups", 0);
   const IntExpr channels = given.dim(1);
-  if (given.ok() && given.rank() < 2)
-    return make_error(Code::invalid_argument, "the operand has rank %zu", given.rank());
+  if (given.rank() < 2) return make_error(Code::invalid_argument, "the operand has rank %zu", given.rank());
   if (groups < 1 || !c.dims().same(floor_mod(channels, IntExpr(groups)), IntExpr(0)))
     return make_error(Code::invalid_argument, "%lld groups do not divide the channels", static_cast<long long>(groups));
   if (const int64_t stash = c.attr_int("stash_type", 1); stash != 1)
@@ -127,9 +130,9 @@ Status group_normalization(NodeContext& c) {
 Status lrn(NodeContext& c) {
   Emit e(c);
   const Expr given = e.in(0);
+  QUARTET_TRY(e.status());
   const int64_t size = c.attr_int("size", 0);
-  if (given.ok() && given.rank() < 2)
-    return make_error(Code::invalid_argument, "the operand has rank %zu", given.rank());
+  if (given.rank() < 2) return make_error(Code::invalid_argument, "the operand has rank %zu", given.rank());
   if (size < 1 || size > 1024) return make_error(Code::unsupported, "size = %lld", static_cast<long long>(size));
   const Expr x = given.cast(working_type(given.dtype()));
   const Expr square = x * x;
@@ -150,6 +153,7 @@ Status lrn(NodeContext& c) {
 Status mean_variance_normalization(NodeContext& c) {
   Emit e(c);
   const Expr given = e.in(0);
+  QUARTET_TRY(e.status());
   const Expr x = given.cast(working_type(given.dtype()));
   std::vector<int64_t> axes;
   for (const int64_t each : c.attr_ints("axes").value_or(std::vector<int64_t>{0, 2, 3})) {
@@ -164,6 +168,7 @@ Status mean_variance_normalization(NodeContext& c) {
 Status lp_normalization(NodeContext& c) {
   Emit e(c);
   const Expr given = e.in(0);
+  QUARTET_TRY(e.status());
   const Expr x = given.cast(working_type(given.dtype()));
   QUARTET_ASSIGN(const int64_t axis, c.axis(c.attr_int("axis", -1), x.rank()));
   const int64_t p = c.attr_int("p", 2);

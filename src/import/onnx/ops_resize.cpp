@@ -32,8 +32,11 @@ struct Axis {
 // has no 0.7.
 Result<IntExpr> scaled(const IntExpr& dim, double scale) {
   if (!(scale > 0) || scale > 1e6) return make_error(Code::invalid_argument, "a scale of %g", scale);
-  if (const auto number = dim.constant())
-    return IntExpr(static_cast<int64_t>(std::floor(static_cast<float>(*number) * static_cast<float>(scale))));
+  if (const auto number = dim.constant()) {
+    const float extent = std::floor(static_cast<float>(*number) * static_cast<float>(scale));
+    if (!(extent < 0x1p52f)) return Status(Code::resource_exhausted, "the result is too large");
+    return IntExpr(static_cast<int64_t>(extent));
+  }
   if (const auto fraction = small_fraction(scale); fraction && fraction->times > 0)
     return floor_div(dim * IntExpr(fraction->times), IntExpr(fraction->divisor));
   return make_error(Code::unsupported, "a scale of %.9g of a symbolic dim", scale);
@@ -189,12 +192,15 @@ Status keep_aspect_ratio(Emit& e, bool inside, std::vector<Axis>& axes) {
   std::optional<float> scale;
   for (const Axis& a : axes) {
     const auto from = a.from.constant(), to = a.to.constant();
+    if (from && *from < 1) return Status(Code::invalid_argument, "an empty axis has no ratio to keep");
     if (!from || !to) return Status(Code::unsupported, "keep_aspect_ratio_policy with symbolic dims");
     const float ratio = static_cast<float>(*to) / static_cast<float>(*from);
     scale = !scale ? ratio : inside ? std::min(*scale, ratio) : std::max(*scale, ratio);
   }
   for (Axis& a : axes) {
-    a.to = static_cast<int64_t>(std::floor(static_cast<double>(*scale * static_cast<float>(*a.from.constant())) + 0.5));
+    const double extent = std::floor(static_cast<double>(*scale * static_cast<float>(*a.from.constant())) + 0.5);
+    if (!(extent < 0x1p52)) return Status(Code::resource_exhausted, "the result is too large");
+    a.to = static_cast<int64_t>(extent);
     a.known_scale = *scale;
     a.scale = e.number(DType::f32, static_cast<double>(*scale));
   }

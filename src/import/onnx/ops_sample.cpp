@@ -180,8 +180,8 @@ Status max_unpool(NodeContext& c) {
     return Status(Code::invalid_argument, "kernel_shape, strides or pads of another rank");
   graph::Shape inferred = x.shape();
   for (size_t d = 0; d < spatial; ++d)
-    inferred[d + 2] =
-        (x.dim(d + 2) - IntExpr(1)) * IntExpr(strides[d]) + IntExpr(sizes[d] - pads[d] - pads[spatial + d]);
+    inferred[d + 2] = (x.dim(d + 2) - IntExpr(1)) * IntExpr(strides[d]) + IntExpr(sizes[d]) - IntExpr(pads[d]) -
+                      IntExpr(pads[spatial + d]);
   graph::Shape shape = inferred;
   if (c.has(2)) {
     if (const auto known = c.known_ints(2)) {
