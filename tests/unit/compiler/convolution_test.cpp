@@ -6,6 +6,7 @@
 #include <cmath>
 #include <random>
 
+#include "graph/builder.h"
 #include "unit/compiler/rig.h"
 
 namespace quartet {

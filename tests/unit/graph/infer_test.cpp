@@ -86,8 +86,8 @@ TEST(Infer, Windows) {
   EXPECT_EQ(type_of("%a: f32[n, 8, 9]", "%r = window %a {axes = [1, 2], sizes = [3, 2], strides = [2, 1]}"),
             "f32[n, 3, 8, 3, 2]");
   EXPECT_EQ(type_of("%a: f32[2]", "%r = window %a {axes = [0], sizes = [3]}"), "f32[0, 3]");
-  EXPECT_EQ(type_of("%a: f32[n + 2]", "%r = window %a {axes = [0], sizes = [3]}", "dim n\n"), "f32[n, 3]");
-  EXPECT_EQ(type_of("%a: f32[n]", "%r = window %a {axes = [0], sizes = [3]}"), "f32[max(n - 2, 0), 3]");
+  EXPECT_EQ(type_of("%a: f32[n + 2], %b: f32[n]", "%r = window %a {axes = [0], sizes = [3]}"), "f32[n, 3]");
+  EXPECT_EQ(type_of("%a: f32[n]", "%r = window %a {axes = [0], sizes = [3]}"), "f32[max(0, n - 2), 3]");
   expect_error("%a: f32[8, 9]", "%r = window %a {axes = [0, 1], sizes = [3]}", "1 sizes for 2 windowed axes");
   expect_error("%a: f32[8]", "%r = window %a {axes = [0], sizes = [0]}", "sizes: 0 is outside 1 to");
 }
