@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "graph/constant.h"
 #include "graph/dims.h"
@@ -37,6 +38,8 @@ class Placer {
     placed_.graph = graph_;
     placed_.origins.resize(main_.values.size());
     defining_.resize(main_.values.size());
+    users_.resize(main_.values.size());
+    homes_.resize(main_.values.size());
   }
 
   Result<Placed> run() {
@@ -63,8 +66,12 @@ class Placer {
       if (op.code == OpCode::call)
         return make_error(Code::unsupported, "op '%s': a call of the recursive function '%s'", op.name.c_str(),
                           graph_->functions[static_cast<size_t>(op.callee)].name.c_str());
-      for (const ValueId id : op.operands)
-        if (id != kNoValue) ++origin(id).uses;
+      for (const ValueId id : op.operands) {
+        if (id == kNoValue) continue;
+        ++origin(id).uses;
+        users_[static_cast<size_t>(id)].push_back(&op);
+        if (is_control(op)) homes_[static_cast<size_t>(id)] = true;
+      }
       for (size_t i = 0; i < op.results.size(); ++i) {
         Origin& made = origin(op.results[i]);
         made.block = &block;
@@ -77,7 +84,10 @@ class Placer {
       if (op.code == OpCode::loop) loops_.pop_back();
       note_window(op);
     }
-    for (const ValueId id : block.results) ++origin(id).uses;
+    for (const ValueId id : block.results) {
+      ++origin(id).uses;
+      homes_[static_cast<size_t>(id)] = true;
+    }
     return {};
   }
 
@@ -154,6 +164,8 @@ class Placer {
     if (!dims.at_least(low, IntExpr(0)) || !dims.at_least(extent, high + IntExpr(1))) return;
     placed_.windows.push_back({op.results[0], base, &loop, index->first, index->step});
     origin(op.results[0]).kind = Kind::window;
+    homes_[static_cast<size_t>(base)] = true;
+    std::erase(users_[static_cast<size_t>(op.operands[1])], &op);
     indices_.push_back(op.operands[1]);
   }
 
@@ -181,6 +193,13 @@ class Placer {
   }
 
   // ---- Segments ----
+
+  // A view is written anew in every segment that reads through it, so that it never stands in memory by itself; unless
+  // control or a block's result needs it there.
+  bool is_transparent(const Op& op) const {
+    return graph::op_info(op.code).op_class == graph::OpClass::view && !homes_[static_cast<size_t>(op.results[0])] &&
+           placed_.origins[static_cast<size_t>(op.results[0])].kind == Kind::segment;
+  }
 
   bool in_segment(const Op& op) {
     return !is_control(op) && origin(op.results[0]).kind == Kind::segment &&
@@ -213,7 +232,7 @@ class Placer {
     for (int32_t k = 0; k <= last; ++k) {
       std::vector<const Op*> ops;
       for (size_t i = 0; i < block.ops.size(); ++i)
-        if (level[i] == k && in_segment(block.ops[i])) ops.push_back(&block.ops[i]);
+        if (level[i] == k && in_segment(block.ops[i]) && !is_transparent(block.ops[i])) ops.push_back(&block.ops[i]);
       if (!ops.empty()) {
         steps.push_back({static_cast<int32_t>(placed_.segments.size()), nullptr, {}});
         placed_.segments.push_back(segment(ops));
@@ -243,8 +262,16 @@ class Placer {
       return id;
     };
     std::map<int32_t, int32_t> constants;
-    const auto known = [&](ValueId old) {
+    const auto known = [&](ValueId old, const auto& self) -> ValueId {
       if (const auto it = table.find(old); it != table.end()) return it->second;
+      const Op* view = defining_[static_cast<size_t>(old)];
+      if (view && is_transparent(*view)) {
+        Op op = *view;
+        for (ValueId& operand : op.operands) operand = self(operand, self);
+        op.results = {add(old)};
+        function.body.ops.push_back(std::move(op));
+        return table.at(old);
+      }
       const ValueId id = add(old);
       if (const Origin& from = origin(old); from.kind == Kind::constant) {
         const auto [at, fresh] = constants.try_emplace(from.constant, static_cast<int32_t>(graph->constants.size()));
@@ -262,7 +289,7 @@ class Placer {
     for (const Op* source : ops) {
       Op op = *source;
       for (ValueId& id : op.operands)
-        if (id != kNoValue) id = known(id);
+        if (id != kNoValue) id = known(id, known);
       for (ValueId& id : op.results) id = add(id);
       function.body.ops.push_back(std::move(op));
     }
@@ -275,26 +302,31 @@ class Placer {
     return made;
   }
 
-  // Results of the ops that anything else uses.
-  std::vector<ValueId> needed_outside(const std::vector<const Op*>& ops) {
-    std::unordered_map<ValueId, int32_t> inside;
-    for (const Op* op : ops)
-      for (const ValueId id : op->operands) ++inside[id];
+  // Results of the ops that anything else reads, through views or not.
+  std::vector<ValueId> needed_outside(const std::vector<const Op*>& ops) const {
+    const std::unordered_set<const Op*> inside(ops.begin(), ops.end());
+    const auto read_outside = [&](ValueId id, const auto& self) -> bool {
+      if (homes_[static_cast<size_t>(id)]) return true;
+      const auto& users = users_[static_cast<size_t>(id)];
+      return std::any_of(users.begin(), users.end(), [&](const Op* user) {
+        return is_transparent(*user) ? self(user->results[0], self) : !inside.contains(user);
+      });
+    };
     std::vector<ValueId> needed;
     for (const Op* op : ops)
-      for (const ValueId id : op->results) {
-        const auto it = inside.find(id);
-        if (origin(id).uses > (it == inside.end() ? 0 : it->second)) needed.push_back(id);
-      }
+      for (const ValueId id : op->results)
+        if (read_outside(id, read_outside)) needed.push_back(id);
     return needed;
   }
 
   std::shared_ptr<const graph::Graph> graph_;
   const graph::Function& main_;
   Placed placed_;
-  std::vector<const Op*> defining_;  // by value; null for arguments
-  std::vector<const Op*> loops_;     // around what is being described
-  std::vector<ValueId> indices_;     // of windows
+  std::vector<const Op*> defining_;            // by value; null for arguments
+  std::vector<const Op*> loops_;               // around what is being described
+  std::vector<ValueId> indices_;               // of windows
+  std::vector<std::vector<const Op*>> users_;  // by value: ops that read it
+  std::vector<bool> homes_;                    // by value: needed in memory by control, a window or as a block's result
 };
 
 }  // namespace

@@ -149,6 +149,25 @@ TEST(Place, SegmentsAreFew) {
   EXPECT_EQ(placed->segments.size(), 4u);
 }
 
+TEST(Place, ViewsAreReadThroughFromEverySegment) {
+  const auto placed = place(parsed(R"(graph(%n: i64, %x: f32[2, 8]) {
+      %a = exp %x
+      %v = reshape %a {shape = [4, 4]}
+      %w = sin %v
+      %y = loop %n, _, %w : f32[4, 4] do (%i: i64, %go: bool, %s: f32[4, 4]) {
+        %true = constant bool[] [true]
+        %t = matmul %s, %v
+        yield %true, %t }
+      return %y })"));
+  ASSERT_TRUE(placed.ok()) << placed.status().message();
+  ASSERT_EQ(placed->segments.size(), 2u);
+  // The first gives exp and sin, not the view; the loop's reads exp through a view of its own.
+  EXPECT_EQ(placed->segments[0].outputs.size(), 2u);
+  EXPECT_EQ(placed->segments[1].graph->main().body.ops.size(), 2u);
+  const Segment& body = placed->segments[1];
+  EXPECT_TRUE(std::ranges::count(body.inputs, placed->graph->main().body.ops[0].results[0]));
+}
+
 TEST(Place, RowsByTheIterationAreWindows) {
   const auto make = [](const std::string& trips, const std::string& index) {
     return place(parsed("graph(%x: f32[6, 4], %h: f32[4]) {\n %n = constant i64[] [" + trips + R"(]
