@@ -160,6 +160,43 @@ Expr from_front(const Expr& indices, const Expr& extent) {
   return select(less(indices, 0.0), indices + extent, indices);
 }
 
+Expr required(const Expr& condition, const Expr& value, const std::string& reason) {
+  Emit& e = value.emit();
+  if (!e.status().ok()) return value;
+  std::vector<int64_t> axes(condition.rank());
+  std::iota(axes.begin(), axes.end(), 0);
+  const Expr all = axes.empty() ? condition : condition.reduce(OpCode::reduce_all, axes, false);
+  if (!e.status().ok()) return all;
+  NodeContext& c = e.context();
+  auto checked = c.builder().op(OpCode::require, {all.id(), value.id()}, {{AttrKey::reason, c.label() + ": " + reason}},
+                                {{}, -1, c.label()});
+  return e.value(checked.ok() ? Result<ValueId>(checked->front()) : Result<ValueId>(checked.status()));
+}
+
+Expr dims_of(Emit& e, graph::Shape dims) { return e.op(OpCode::dims, {}, {{AttrKey::shape, std::move(dims)}}); }
+
+std::string contradiction(size_t i) {
+  return "input " + std::to_string(i) + " does not give the shape that the model declares for the result";
+}
+
+Expr as_declared(const Expr& value, size_t i, const graph::Shape& dims) {
+  Emit& e = value.emit();
+  const Expr given = e.in(i).cast(DType::i64).reshape({IntExpr(static_cast<int64_t>(dims.size()))});
+  return required(equal(given, dims_of(e, dims)), value, contradiction(i));
+}
+
+Expr is_one_of(const Expr& axes, const std::vector<std::vector<int64_t>>& choices) {
+  Emit& e = axes.emit();
+  Expr found = e.number(DType::boolean, 0.0);
+  for (const std::vector<int64_t>& choice : choices) {
+    Expr named = e.number(DType::boolean, 1.0);
+    for (const int64_t axis : choice)
+      named = both(named, equal(axes, static_cast<double>(axis)).reduce(OpCode::reduce_any, {0}, false));
+    found = either(found, named);
+  }
+  return found;
+}
+
 DType working_type(DType type) { return type == DType::f16 || type == DType::bf16 ? DType::f32 : type; }
 
 }  // namespace quartet::import::onnx

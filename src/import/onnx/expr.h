@@ -116,6 +116,18 @@ Expr floor_mod(const Expr& a, const Expr& b);
 // Indices counted from the end where negative.
 Expr from_front(const Expr& indices, const Expr& extent);
 
+// The value, in a run in which every element of the condition holds; any other run fails with "label: reason".
+Expr required(const Expr& condition, const Expr& value, const std::string& reason);
+// Dims as i64[count].
+Expr dims_of(Emit& e, graph::Shape dims);
+// The value, in a run whose operand `i`, which decides a shape that only the caller knows, has these elements; any
+// other contradicts what the model declares.
+Expr as_declared(const Expr& value, size_t i, const graph::Shape& dims);
+// Why such a run fails.
+std::string contradiction(size_t i);
+// Whether the axes given, i64 counted from the front, are one of these choices. bool, rank 0.
+Expr is_one_of(const Expr& axes, const std::vector<std::vector<int64_t>>& choices);
+
 // f16 and bf16 compute in f32.
 DType working_type(DType type);
 

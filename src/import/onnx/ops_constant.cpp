@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "graph/constant.h"
-#include "import/onnx/node.h"
+#include "import/onnx/expr.h"
 #include "import/onnx/tensors.h"
 
 namespace quartet::import::onnx {
@@ -58,7 +58,10 @@ Status constant_of_shape(NodeContext& c) {
   if (value->bytes != size_of(value->type.dtype)) return Status(Code::invalid_argument, "value has not one element");
   QUARTET_ASSIGN(const ValueId element, c.builder().constant(value.take()));
   QUARTET_ASSIGN(const ValueId scalar, c.reshape(element, {}));
-  return c.give(0, c.op(OpCode::expand, {scalar}, {{AttrKey::shape, shape}}));
+  QUARTET_ASSIGN(const ValueId filled, c.op(OpCode::expand, {scalar}, {{AttrKey::shape, shape}}));
+  if (!c.from_caller(0)) return c.give(0, filled);
+  Emit e(c);
+  return e.give(0, as_declared(Expr(e, filled), 0, shape));
 }
 
 double number_of(const graph::Constant& constant) {
@@ -72,15 +75,17 @@ Status range(NodeContext& c) {
   const DType dtype = c.type(start).dtype;
   const graph::Constant *from = c.constant(0), *to = c.constant(1), *by = c.constant(2);
   IntExpr count;
+  bool declared = false;
   if (from && to && by && from->bytes && to->bytes && by->bytes) {
     const double steps = std::ceil((number_of(*to) - number_of(*from)) / number_of(*by));
     if (!(steps <= 1e12)) return Status(Code::invalid_argument, "the range has no end");
     count = static_cast<int64_t>(std::max(steps, 0.0));
   } else if (c.from_caller(0) || c.from_caller(1) || c.from_caller(2)) {
     const size_t unknown = c.from_caller(1) ? 1 : c.from_caller(0) ? 0 : 2;
-    QUARTET_ASSIGN(const graph::Shape declared, c.declared_shape(0, unknown, "the length"));
-    if (declared.size() != 1) return Status(Code::invalid_argument, "the declared result has another rank");
-    count = declared[0];
+    QUARTET_ASSIGN(const graph::Shape result, c.declared_shape(0, unknown, "the length"));
+    if (result.size() != 1) return Status(Code::invalid_argument, "the declared result has another rank");
+    count = result[0];
+    declared = true;
   } else {
     QUARTET_ASSIGN(const KnownInts first, c.ints(0, "the start"));
     QUARTET_ASSIGN(const KnownInts limit, c.ints(1, "the limit"));
@@ -97,7 +102,13 @@ Status range(NodeContext& c) {
   QUARTET_ASSIGN(const ValueId step, c.reshape(delta, {}));
   QUARTET_ASSIGN(const ValueId base, c.reshape(start, {}));
   QUARTET_ASSIGN(const ValueId moved, c.op(OpCode::mul, {index, step}));
-  return c.give(0, c.op(OpCode::add, {moved, base}));
+  QUARTET_ASSIGN(const ValueId sum, c.op(OpCode::add, {moved, base}));
+  if (!declared) return c.give(0, sum);
+  Emit e(c);
+  const auto number = [&](size_t i) { return e.in(i).reshape({}).cast(DType::f64); };
+  const Expr steps = max(unary(OpCode::ceil, (number(1) - number(0)) / number(2)), 0);
+  return e.give(0, required(equal(steps, e.dim(count, DType::f64)), Expr(e, sum),
+                            "the numbers are not as many as the model declares"));
 }
 
 constexpr OpRow kRows[] = {

@@ -102,7 +102,8 @@ Status one_hot(NodeContext& c) {
   const Expr indices = from_front(given.cast(DType::i64), e.dim(depth, DType::i64)).reshape(shape);
   const Expr values = e.in(2);
   const Expr hit = equal(e.iota({depth}, 0, DType::i64).along(along, rank), indices);
-  return e.give(0, select(hit, values.element(1), values.element(0)));
+  const Expr y = select(hit, values.element(1), values.element(0));
+  return e.give(0, c.from_caller(1) ? as_declared(y, 1, {depth}) : y);
 }
 
 // Row plus k against column of the last two axes.

@@ -33,7 +33,7 @@ Result<std::vector<int64_t>> axes_of(NodeContext& c, size_t rank, bool from_inpu
   return axes;
 }
 
-// Every choice of `count` of the axes whose reduction has the declared shape, the first of equal meaning.
+// Every choice of `count` of the axes whose reduction has the declared shape.
 std::vector<std::vector<int64_t>> fitting_axes(NodeContext& c, const graph::Shape& shape, const graph::Shape& result,
                                                size_t count, bool keepdims) {
   std::vector<std::vector<int64_t>> choices;
@@ -49,7 +49,6 @@ std::vector<std::vector<int64_t>> fitting_axes(NodeContext& c, const graph::Shap
     bool fits = true;
     for (size_t d = 0; d < reduced.size(); ++d) fits = fits && c.dims().same(reduced[d], result[d]);
     if (fits) choices.push_back(std::move(axes));
-    if (fits && keepdims) break;  // others differ in axes of extent 1 alone
   }
   return choices;
 }
@@ -67,17 +66,15 @@ Status reduce_by_caller(NodeContext& c, OpCode code, bool keepdims) {
   if (choices.empty()) return Status(Code::invalid_argument, "no axes give the declared shape");
   Expr y;
   for (const std::vector<int64_t>& axes : choices) {
+    if (y.ok() && keepdims) break;  // the others differ in axes of extent 1 alone
     const Expr reduced = x.reduce(code, axes, keepdims);
     if (!y.ok()) {
       y = reduced;
       continue;
     }
-    Expr named = e.number(DType::boolean, 1.0);
-    for (const int64_t axis : axes)
-      named = both(named, equal(given, static_cast<double>(axis)).reduce(OpCode::reduce_any, {0}, false));
-    y = select(named, reduced, y);
+    y = select(is_one_of(given, {axes}), reduced, y);
   }
-  return e.give(0, y);
+  return e.give(0, required(is_one_of(given, choices), y, contradiction(1)));
 }
 
 template <OpCode code, bool from_input>

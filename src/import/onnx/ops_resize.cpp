@@ -250,6 +250,22 @@ Result<std::vector<Axis>> axes_of(NodeContext& c, Emit& e, const Expr& x) {
   return axes;
 }
 
+// Scales or sizes that the caller gives must make the declared shape.
+Expr checked(NodeContext& c, Emit& e, const std::vector<Axis>& axes, Expr y) {
+  const size_t scales = c.version() < 11 ? 1 : 2;
+  if (c.version() >= 11 && present(c, 3)) {
+    graph::Shape sizes;
+    for (const Axis& a : axes) sizes.push_back(a.to);
+    return c.from_caller(3) ? as_declared(y, 3, sizes) : y;
+  }
+  if (!c.from_caller(scales)) return y;
+  for (const Axis& a : axes) {
+    const Expr extent = unary(OpCode::floor, e.dim(a.from, DType::f32) * a.scale);
+    y = required(equal(extent, e.dim(a.to, DType::f32)), y, contradiction(scales));
+  }
+  return y;
+}
+
 Status resize(NodeContext& c) {
   Emit e(c);
   const Expr given = e.in(0);
@@ -267,6 +283,7 @@ Status resize(NodeContext& c) {
   }
   const bool whole = mode.interpolation == "nearest";
   Expr y = whole || given.dtype() == DType::f64 ? given : given.cast(DType::f32);
+  y = checked(c, e, axes, y);
   for (const Axis& a : axes) {
     const bool unchanged = !crops && a.known_scale == 1.0 && c.dims().same(a.from, a.to);
     if (!unchanged) y = resize_axis(e, mode, a, y);

@@ -204,7 +204,7 @@ Status max_unpool(NodeContext& c) {
   const Expr zeros = e.number(x.dtype(), 0.0).expand({all, IntExpr(1)});
   const Expr y =
       e.op(OpCode::scatter, {zeros, row_major(e, point, shape), x.reshape({x.type().elements(), IntExpr(1)})});
-  return e.give(0, y.reshape(shape));
+  return e.give(0, c.from_caller(2) ? as_declared(y.reshape(shape), 2, shape) : y.reshape(shape));
 }
 
 constexpr OpRow kRows[] = {

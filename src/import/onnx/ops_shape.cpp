@@ -2,19 +2,79 @@
 #include <algorithm>
 
 #include "graph/infer.h"
-#include "import/onnx/node.h"
+#include "import/onnx/expr.h"
 
 namespace quartet::import::onnx {
 
 namespace {
 
+// A shape that the caller gives: what the model declares, which the caller must keep to.
+Status reshape_by_caller(NodeContext& c) {
+  Emit e(c);
+  QUARTET_ASSIGN(const graph::Shape declared, c.declared_shape(0, 1, "the shape"));
+  const Expr x = e.in(0);
+  const Expr given = e.in(1).cast(DType::i64).reshape({IntExpr(static_cast<int64_t>(declared.size()))});
+  Expr fits = either(equal(given, dims_of(e, declared)), equal(given, -1));
+  if (c.attr_int("allowzero", 0) == 0) {
+    graph::Shape copied = x.shape();
+    copied.resize(declared.size(), IntExpr(-1));
+    fits = either(fits, both(equal(given, 0), equal(dims_of(e, copied), dims_of(e, declared))));
+  }
+  return e.give(0, required(fits, x.reshape(declared), contradiction(1)));
+}
+
+// Axes of extent 1 that the caller gives: `longer` without them is `shorter`; the result has the declared shape.
+Status move_axes_by_caller(NodeContext& c, bool inserts) {
+  Emit e(c);
+  QUARTET_ASSIGN(const graph::Shape declared, c.declared_shape(0, 1, "axes"));
+  const Expr x = e.in(0), given = e.in(1).cast(DType::i64);
+  QUARTET_TRY(e.status());
+  const graph::Shape longer = inserts ? declared : x.shape(), shorter = inserts ? x.shape() : declared;
+  if (longer.size() > 8 || longer.size() < shorter.size())
+    return Status(Code::unsupported, "axes of the caller that do not fit the declared result, or of a rank beyond 8");
+  std::vector<std::vector<int64_t>> choices;
+  for (size_t bits = 0; bits < size_t{1} << longer.size(); ++bits) {
+    std::vector<int64_t> axes;
+    graph::Shape rest;
+    bool fits = true;
+    for (size_t axis = 0; axis < longer.size(); ++axis) {
+      if ((bits >> axis & 1) == 0) {
+        rest.push_back(longer[axis]);
+        continue;
+      }
+      axes.push_back(static_cast<int64_t>(axis));
+      fits = fits && longer[axis].is(1);
+    }
+    fits = fits && rest.size() == shorter.size();
+    for (size_t i = 0; fits && i < rest.size(); ++i) fits = c.dims().same(rest[i], shorter[i]);
+    if (fits) choices.push_back(std::move(axes));
+  }
+  const Expr axes = from_front(given, e.number(DType::i64, static_cast<int64_t>(longer.size())));
+  return e.give(0, required(is_one_of(axes, choices), x.reshape(declared), contradiction(1)));
+}
+
+// The dims of the shape that are not 1 are the result's, or 1 where the operand's are.
+Status expand_by_caller(NodeContext& c) {
+  Emit e(c);
+  QUARTET_ASSIGN(const graph::Shape declared, c.declared_shape(0, 1, "the shape"));
+  const Expr x = e.in(0), given = e.in(1).cast(DType::i64);
+  QUARTET_TRY(e.status());
+  const auto count = given.rank() == 1 ? given.dim(0).constant() : std::nullopt;
+  const size_t rank = declared.size();
+  if (!count || static_cast<size_t>(*count) > rank || x.rank() > rank)
+    return Status(Code::invalid_argument, "the shape does not fit the declared result");
+  graph::Shape own(rank - x.rank(), IntExpr(1)), result(declared.end() - *count, declared.end());
+  for (const IntExpr& dim : x.shape()) own.push_back(dim);
+  own.erase(own.begin(), own.end() - *count);
+  const Expr wanted = dims_of(e, result);
+  const Expr fits = either(equal(given, wanted), both(equal(given, 1), equal(dims_of(e, own), wanted)));
+  return e.give(0, required(fits, x.expand(declared), contradiction(1)));
+}
+
 // 0 copies the operand's dim (unless allowzero), -1 takes what is left.
 Status reshape(NodeContext& c) {
   QUARTET_ASSIGN(const ValueId x, c.in(0));
-  if (c.from_caller(1)) {
-    QUARTET_ASSIGN(graph::Shape declared, c.declared_shape(0, 1, "the shape"));
-    return c.give(0, c.reshape(x, std::move(declared)));
-  }
+  if (c.from_caller(1)) return reshape_by_caller(c);
   KnownInts wanted;
   if (c.version() < 5) {
     for (const int64_t v : c.attr_ints("shape").value_or(std::vector<int64_t>())) wanted.values.emplace_back(v);
@@ -78,10 +138,7 @@ Result<std::optional<std::vector<int64_t>>> axes_of(NodeContext& c, size_t rank)
 
 Status squeeze(NodeContext& c) {
   QUARTET_ASSIGN(const ValueId x, c.in(0));
-  if (c.version() >= 13 && c.from_caller(1)) {
-    QUARTET_ASSIGN(graph::Shape declared, c.declared_shape(0, 1, "axes"));
-    return c.give(0, c.reshape(x, std::move(declared)));
-  }
+  if (c.version() >= 13 && c.from_caller(1)) return move_axes_by_caller(c, false);
   const graph::Shape from = c.type(x).shape;
   QUARTET_ASSIGN(const auto axes, axes_of(c, from.size()));
   if (axes && axes->size() == 1 && !from[static_cast<size_t>((*axes)[0])].is(1)) {
@@ -101,10 +158,7 @@ Status squeeze(NodeContext& c) {
 
 Status unsqueeze(NodeContext& c) {
   QUARTET_ASSIGN(const ValueId x, c.in(0));
-  if (c.version() >= 13 && c.from_caller(1)) {
-    QUARTET_ASSIGN(graph::Shape declared, c.declared_shape(0, 1, "axes"));
-    return c.give(0, c.reshape(x, std::move(declared)));
-  }
+  if (c.version() >= 13 && c.from_caller(1)) return move_axes_by_caller(c, true);
   graph::Shape shape = c.type(x).shape;
   size_t count = c.attr_ints("axes") ? c.attr_ints("axes")->size() : 0;
   if (c.version() >= 13) {
@@ -129,10 +183,7 @@ Status transpose(NodeContext& c) {
 
 Status expand(NodeContext& c) {
   QUARTET_ASSIGN(const ValueId x, c.in(0));
-  if (c.from_caller(1)) {
-    QUARTET_ASSIGN(graph::Shape declared, c.declared_shape(0, 1, "the shape"));
-    return c.give(0, c.op(OpCode::expand, {x}, {{AttrKey::shape, std::move(declared)}}));
-  }
+  if (c.from_caller(1)) return expand_by_caller(c);
   QUARTET_ASSIGN(const KnownInts wanted, c.ints(1, "the shape"));
   QUARTET_ASSIGN(const graph::Shape shape, graph::broadcast(c.type(x).shape, wanted.values, c.builder().dims()));
   return c.give(0, c.op(OpCode::expand, {x}, {{AttrKey::shape, shape}}));
@@ -160,7 +211,10 @@ Status tile(NodeContext& c) {
   }
   QUARTET_ASSIGN(const ValueId parted, c.reshape(x, split));
   QUARTET_ASSIGN(const ValueId repeated, c.op(OpCode::expand, {parted}, {{AttrKey::shape, wide}}));
-  return c.give(0, c.reshape(repeated, merged));
+  QUARTET_ASSIGN(const ValueId y, c.reshape(repeated, merged));
+  if (!c.from_caller(1)) return c.give(0, y);
+  Emit e(c);
+  return e.give(0, as_declared(Expr(e, y), 1, repeats.values));
 }
 
 Status concat(NodeContext& c) {

@@ -70,21 +70,27 @@ Status slice_by_caller(NodeContext& c, const graph::Shape& result) {
   const auto count = starts.dim(0).constant();
   if (result.size() != rank || starts.rank() != 1 || !count)
     return Status(Code::invalid_argument, "the starts or the declared result do not fit the operand");
-  const Expr extents = e.number(DType::i64, static_cast<int64_t>(rank));
+  const Expr ends = e.in(2).cast(DType::i64), axes_count = e.number(DType::i64, static_cast<int64_t>(rank));
+  Expr fits = e.number(DType::boolean, 1.0);
   for (size_t d = 0; d < rank; ++d) {
     const Expr dim = e.dim(y.dim(d), DType::i64);
-    Expr start = e.number(DType::i64, int64_t{0}), step = e.number(DType::i64, int64_t{1});
+    Expr start = e.number(DType::i64, int64_t{0}), end = dim, step = e.number(DType::i64, int64_t{1});
     for (int64_t j = 0; j < *count; ++j) {
-      const Expr axis = c.has(3) ? from_front(e.in(3).cast(DType::i64).element(j), extents) : e.number(DType::i64, j);
+      const Expr axis =
+          c.has(3) ? from_front(e.in(3).cast(DType::i64).element(j), axes_count) : e.number(DType::i64, j);
       const Expr mine = equal(axis, static_cast<double>(d));
       start = select(mine, from_front(starts.element(j), dim), start);
+      end = select(mine, from_front(ends.element(j), dim), end);
       if (c.has(4)) step = select(mine, e.in(4).cast(DType::i64).element(j), step);
     }
-    const Expr high = select(less(step, 0), dim - 1, dim);
-    const Expr first = max(min(start, high), 0);
+    const Expr back = less(step, 0);
+    const Expr low = select(back, -1, e.number(DType::i64, int64_t{0})), high = select(back, dim - 1, dim);
+    const Expr first = max(min(start, high), low), last = max(min(end, high), low);
+    const Expr way = max(select(back, first - last, last - first), 0), stride = max(unary(OpCode::abs, step), 1);
+    fits = both(fits, equal((way + stride - 1) / stride, e.dim(result[d], DType::i64)));
     y = y.gather(e.iota({result[d]}, 0, DType::i64) * step + first, d);
   }
-  return e.give(0, y);
+  return e.give(0, required(fits, y, "what is cut has not the shape that the model declares"));
 }
 
 Status slice(NodeContext& c) {
@@ -163,22 +169,32 @@ Status split(NodeContext& c) {
   QUARTET_ASSIGN(const int64_t axis, c.axis(c.attr_int("axis", 0), shape.size()));
   const auto along = static_cast<size_t>(axis);
   QUARTET_ASSIGN(const std::vector<IntExpr> parts, parts_of(c, shape[along], along));
+  ValueId whole = x;
+  if (c.version() >= 13 && c.from_caller(1)) {
+    Emit e(c);
+    const Expr checked = as_declared(Expr(e, x), 1, parts);
+    QUARTET_TRY(e.status());
+    whole = checked.id();
+  }
   graph::Shape starts(shape.size(), IntExpr(0)), limits = shape;
   IntExpr at = 0;
   for (size_t i = 0; i < parts.size(); ++i) {
     starts[along] = at;
     at = c.simple(at + parts[i]);
     limits[along] = at;
-    QUARTET_TRY(c.give(i, c.op(OpCode::slice, {x}, {{AttrKey::starts, starts}, {AttrKey::limits, limits}})));
+    QUARTET_ASSIGN(const ValueId part,
+                   c.op(OpCode::slice, {whole}, {{AttrKey::starts, starts}, {AttrKey::limits, limits}}));
+    QUARTET_TRY(c.give(i, part));
   }
   if (!c.dims().same(at, shape[along])) return Status(Code::invalid_argument, "the parts do not add up to the axis");
   return {};
 }
 
-// How one axis is padded. The amounts before and after are dims where they are known; else `before` is a value.
+// How one axis is padded. The amounts before and after are dims where they are known; else values, and
+// `high` is by how much the declared result is longer.
 struct Padding {
   IntExpr low = 0, high = 0;
-  Expr before;
+  Expr before, after;
 };
 
 // The axes the pads are for: all, or those of the axes input (from version 18).
@@ -219,6 +235,7 @@ Result<std::vector<Padding>> paddings(NodeContext& c, Emit& e, const Expr& x) {
   for (size_t i = 0; i < axes.size(); ++i) {
     const auto axis = static_cast<size_t>(axes[i]);
     pads[axis].before = e.in(1).element(static_cast<int64_t>(i)).cast(DType::i64);
+    pads[axis].after = e.in(1).element(static_cast<int64_t>(axes.size() + i)).cast(DType::i64);
     pads[axis].high = result[axis] - x.dim(axis);
   }
   return pads;
@@ -276,6 +293,7 @@ Status pad(NodeContext& c) {
     }
     if (!pad.before.ok() && pad.low.is(0) && pad.high.is(0)) continue;
     const IntExpr dim = x.dim(d);
+    if (pad.before.ok()) x = required(equal(pad.before + pad.after, e.dim(pad.high, DType::i64)), x, contradiction(1));
     QUARTET_ASSIGN(const Expr places, source_places(e, mode, pad, dim));
     const Expr inside = both(less_equal(0, places), less(places, e.dim(dim, DType::i64)));
     x = x.gather(max(places, 0), d);

@@ -72,7 +72,9 @@ Status top_k(NodeContext& c) {
   back = to_last;
   for (size_t d = 0; d < to_last.size(); ++d) back[static_cast<size_t>(to_last[d])] = static_cast<int64_t>(d);
   const Expr moved = x.transpose(to_last);
-  const Expr where = places(e, ranks(e, moved, c.attr_int("largest", 1) != 0), count);
+  Expr rank = ranks(e, moved, c.attr_int("largest", 1) != 0);
+  if (c.version() >= 10 && c.from_caller(1)) rank = as_declared(rank, 1, {count});
+  const Expr where = places(e, rank, count);
   QUARTET_TRY(e.give(0, gather_elements(moved, where, x.rank() - 1).transpose(back)));
   if (c.output_count() > 1) QUARTET_TRY(e.give(1, where.transpose(back)));
   return e.status();

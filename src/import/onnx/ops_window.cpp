@@ -27,7 +27,7 @@ Status cosine_window(NodeContext& c, double a0, double a1, double a2) {
   const Expr period = e.dim(periodic ? size : size - IntExpr(1), DType::f64);
   const Expr angle = i * kTwoPi / period;
   const Expr y = a0 - unary(OpCode::cos, angle) * a1 + unary(OpCode::cos, angle * 2) * a2;
-  return e.give(0, y.cast(*to));
+  return e.give(0, c.from_caller(0) ? as_declared(y.cast(*to), 0, {size}) : y.cast(*to));
 }
 
 Status blackman(NodeContext& c) { return cosine_window(c, 0.42, 0.5, 0.08); }

@@ -24,11 +24,39 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // ---- Shapes that the caller gives ----
 
+// Why a run of the model fails.
+std::string failure_of(const OnnxModel& model, const std::vector<Tensor>& inputs) {
+  const auto graph = test::imported(model);
+  if (!graph) return "";
+  const auto outputs = reference::interpret(*graph, inputs);
+  return outputs.ok() ? "" : outputs.status().message();
+}
+
+TEST(OnnxOps, AxesTheCallerGivesMustLeadToTheDeclaredShape) {
+  OnnxModel squeeze(13);
+  squeeze.input("x", {"1", "3", "1"}).input("a", {"1"}, 7).node(OnnxNode("Squeeze", {"x", "a"}, {"y"}));
+  squeeze.output("y", {"1", "3"});
+  expect_result(squeeze, {f32({1, 3, 1}, {1, 2, 3}), i64({1}, {-1})}, {1, 3}, {1, 2, 3});
+  EXPECT_FALSE(failure_of(squeeze, {f32({1, 3, 1}, {1, 2, 3}), i64({1}, {0})}).empty());
+  OnnxModel expand(13);
+  expand.input("x", {"3", "1"})
+      .input("s", {"2"}, 7)
+      .node(OnnxNode("Expand", {"x", "s"}, {"y"}))
+      .output("y", {"3", "2"});
+  expect_result(expand, {f32({3, 1}, {1, 2, 3}), i64({2}, {1, 2})}, {3, 2}, {1, 1, 2, 2, 3, 3});
+  EXPECT_FALSE(failure_of(expand, {f32({3, 1}, {1, 2, 3}), i64({2}, {3, 1})}).empty());
+}
+
 TEST(OnnxOps, AShapeThatIsAnInputTakesTheModelsWord) {
   const OnnxNode reshape("Reshape", {"x", "s"}, {"y"});
   OnnxModel declared(13);
   declared.input("x", {"2", "3"}).input("s", {"2"}, 7).node(reshape).output("y", {"3", "2"});
   expect_result(declared, {f32({2, 3}, {0, 1, 2, 3, 4, 5}), i64({2}, {3, 2})}, {3, 2}, {0, 1, 2, 3, 4, 5});
+  // What contradicts the declaration fails when running; -1 does not.
+  expect_result(declared, {f32({2, 3}, {0, 1, 2, 3, 4, 5}), i64({2}, {-1, 2})}, {3, 2}, {0, 1, 2, 3, 4, 5});
+  EXPECT_NE(failure_of(declared, {f32({2, 3}, {0, 1, 2, 3, 4, 5}), i64({2}, {2, 3})})
+                .find("node_Reshape: input 1 does not give the shape that the model declares"),
+            std::string::npos);
   OnnxModel open(13);
   open.input("x", {"2", "3"}).input("s", {"2"}, 7).node(reshape).output("y", {"unknown", "2"});
   EXPECT_NE(refusal(open).find("does not declare the result's shape"), std::string::npos);
@@ -50,6 +78,9 @@ TEST(OnnxOps, SliceByTheCaller) {
                 {f32({2, 5}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}), i64({2}, {-1, 1}), i64({2}, {-100, 9}), i64({2}, {-1, 0}),
                  i64({2}, {-2, 1})},
                 {1, 3}, {9, 7, 5});
+  EXPECT_FALSE(failure_of(model, {f32({2, 5}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}), i64({2}, {-1, 1}), i64({2}, {-100, 9}),
+                                  i64({2}, {-1, 0}), i64({2}, {-1, 1})})
+                   .empty());
 }
 
 TEST(OnnxOps, ReductionAxesByTheCallerAreChosenAtRunTime) {
@@ -59,6 +90,7 @@ TEST(OnnxOps, ReductionAxesByTheCallerAreChosenAtRunTime) {
   const Tensor x = f32({2, 2, 3}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
   expect_result(model, {x, i64({1}, {0})}, {2, 3}, {6, 8, 10, 12, 14, 16});
   expect_result(model, {x, i64({1}, {-2})}, {2, 3}, {3, 5, 7, 15, 17, 19});
+  EXPECT_FALSE(failure_of(model, {x, i64({1}, {2})}).empty());
 }
 
 // ---- Resize and Pad ----
