@@ -99,7 +99,9 @@ Replacement unary(Rewriter& r, const Candidate& c) {
       return keep();
     case OpCode::abs:
       if (r.definition(x, OpCode::abs)) return replace_by(x);
-      if (const Op* inner = r.definition(x, OpCode::neg)) return replace_by(r.one(OpCode::abs, {inner->operands[0]}));
+      // Unsigned numbers wrap, and are their own magnitude.
+      if (const Op* inner = r.definition(x, OpCode::neg); inner && !is_unsigned_int(r.type(x).dtype))
+        return replace_by(r.one(OpCode::abs, {inner->operands[0]}));
       return keep();
     case OpCode::cast: {
       const Op* inner = r.definition(x, OpCode::cast);
