@@ -194,14 +194,10 @@ struct Stage {
 };
 
 constexpr Stage kStages[] = {
-    {"simplify", simplify_stage},
-    {"grind", grind_stage},
-    {"tile", tile_stage},
-    {"weld", weld_stage},
-    {"ram", ram_stage},
-    {"kernel", checked_kernel_stage},
-    {"program", program_stage},
-    {"codegen", checked_codegen_stage},
+    {"simplify", simplify_stage}, {"grind", grind_stage},
+    {"tile", tile_stage},         {"weld", weld_stage},
+    {"ram", ram_stage},           {"kernel", checked_kernel_stage},
+    {"program", program_stage},   {"codegen", checked_codegen_stage},
     {"artifact", artifact_stage},
 };
 

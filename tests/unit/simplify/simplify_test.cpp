@@ -59,8 +59,8 @@ TEST(Simplify, FoldsUpToTheLimit) {
 }
 
 TEST(Simplify, OneElementHasNoLayout) {
-  const auto simple = simplify(
-      parsed("graph(%x: f32[1, 1, 1, 1]) { %t = transpose %x {perm = [0, 3, 1, 2]} %r = neg %t return %r }"));
+  const auto simple =
+      simplify(parsed("graph(%x: f32[1, 1, 1, 1]) { %t = transpose %x {perm = [0, 3, 1, 2]} %r = neg %t return %r }"));
   ASSERT_TRUE(simple.ok()) << simple.status().message();
 }
 
