@@ -76,7 +76,8 @@ void add_dump(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<DumpArguments>();
   CLI::App* verb = app.add_subcommand("dump", "Print the text of a stage of the compile");
   verb->add_option("model", arguments->model, "an .onnx or .qt file")->required();
-  verb->add_option("--stage", arguments->stage, "graph, simplified, ground, tiles, groups, program, kernel, llvm or asm")
+  verb->add_option("--stage", arguments->stage,
+                   "graph, simplified, ground, tiles, groups, program, kernel, llvm or asm")
       ->required();
   add_common(*verb, arguments->common);
   verb->callback([arguments, &exit_code] { exit_code = dump(*arguments); });
