@@ -99,6 +99,7 @@ Replacement unary(Rewriter& r, const Candidate& c) {
       return keep();
     case OpCode::abs:
       if (r.definition(x, OpCode::abs)) return replace_by(x);
+      if (is_unsigned_int(r.type(x).dtype)) return replace_by(x);  // where -a is another magnitude
       if (const Op* inner = r.definition(x, OpCode::neg)) return replace_by(r.one(OpCode::abs, {inner->operands[0]}));
       return keep();
     case OpCode::cast: {
