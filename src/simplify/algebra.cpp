@@ -99,9 +99,8 @@ Replacement unary(Rewriter& r, const Candidate& c) {
       return keep();
     case OpCode::abs:
       if (r.definition(x, OpCode::abs)) return replace_by(x);
-      // Unsigned numbers wrap, and are their own magnitude.
-      if (const Op* inner = r.definition(x, OpCode::neg); inner && !is_unsigned_int(r.type(x).dtype))
-        return replace_by(r.one(OpCode::abs, {inner->operands[0]}));
+      if (is_unsigned_int(r.type(x).dtype)) return replace_by(x);  // where -a is another magnitude
+      if (const Op* inner = r.definition(x, OpCode::neg)) return replace_by(r.one(OpCode::abs, {inner->operands[0]}));
       return keep();
     case OpCode::cast: {
       const Op* inner = r.definition(x, OpCode::cast);

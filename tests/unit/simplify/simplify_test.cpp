@@ -58,6 +58,13 @@ TEST(Simplify, FoldsUpToTheLimit) {
   EXPECT_EQ((*simplify(graph, options))->main().body.ops.back().code, graph::OpCode::add);
 }
 
+TEST(Simplify, AnUnsignedNumberIsItsMagnitude) {
+  const auto simple = simplify(parsed("graph(%x: u8[n]) { %m = neg %x %r = abs %m return %r }"));
+  ASSERT_TRUE(simple.ok()) << simple.status().message();
+  ASSERT_EQ((*simple)->main().body.ops.size(), 1u);
+  EXPECT_EQ((*simple)->main().body.ops[0].code, graph::OpCode::neg);
+}
+
 TEST(Simplify, OneElementHasNoLayout) {
   const auto simple =
       simplify(parsed("graph(%x: f32[1, 1, 1, 1]) { %t = transpose %x {perm = [0, 3, 1, 2]} %r = neg %t return %r }"));
