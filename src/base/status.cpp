@@ -3,6 +3,8 @@
 #include <cstdarg>
 #include <cstdio>
 
+#include "base/utf8.h"
+
 namespace quartet {
 
 const char* code_name(Code code) {
@@ -46,7 +48,7 @@ const char* code_name(Code code) {
 Status::Status(Code code, std::string message) {
   Error error;
   error.code = code;
-  error.message = std::move(message);
+  error.message = to_utf8(std::move(message));
   error_ = std::make_shared<const Error>(std::move(error));
 }
 
@@ -72,7 +74,7 @@ Status Status::with_node(int64_t node) const {
 Status Status::with_prefix(std::string_view words) const {
   if (ok()) return *this;
   Error copy = *error_;
-  copy.message = std::string(words) + copy.message;
+  copy.message = to_utf8(std::string(words)) + copy.message;
   return Status(std::move(copy));
 }
 

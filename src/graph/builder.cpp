@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/utf8.h"
+
 namespace quartet::graph {
 namespace {
 
@@ -100,6 +102,8 @@ Result<ValueId> Builder::input(std::string name, TensorType type) {
   if (frames_.size() != 1 || frame().open.size() != 1)
     return make_error(Code::failed_precondition, "input %s inside a region or function", quoted(name).c_str());
   if (name.empty()) return make_error(Code::invalid_argument, "an input without a name");
+  if (!is_utf8(name))
+    return make_error(Code::invalid_argument, "the input's name %s is not UTF-8", quoted(name).c_str());
   for (const ValueId id : frame().open[0].block.arguments)
     if (value(id)->name == name) return make_error(Code::invalid_argument, "two inputs named %s", quoted(name).c_str());
   return parameter(std::move(type), std::move(name));
@@ -234,6 +238,8 @@ Status Builder::output(ValueId id, std::string name) {
     return make_error(Code::failed_precondition, "output %s inside a region or function", quoted(name).c_str());
   QUARTET_TRY(check_visible(id, "output"));
   if (name.empty()) return make_error(Code::invalid_argument, "an output without a name");
+  if (!is_utf8(name))
+    return make_error(Code::invalid_argument, "the output's name %s is not UTF-8", quoted(name).c_str());
   if (!frame().output_names.insert(name).second)
     return make_error(Code::invalid_argument, "two outputs named %s", quoted(name).c_str());
   frame().open[0].block.results.push_back(id);

@@ -3,6 +3,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "base/utf8.h"
 #include "graph/constant.h"
 #include "graph/dims.h"
 #include "graph/graph.h"
@@ -235,7 +236,7 @@ Status verify_interface(const Graph& graph) {
   std::set<std::string_view> names;
   for (const ValueId id : main.body.arguments) {
     const std::string& name = main.values[static_cast<size_t>(id)].name;
-    if (name.empty() || !names.insert(name).second)
+    if (name.empty() || !is_utf8(name) || !names.insert(name).second)
       return make_error(Code::invalid_argument, "input '%s' has no name of its own", name.c_str());
   }
   if (main.output_names.size() != main.body.results.size())

@@ -1,5 +1,7 @@
 #include <cmath>
 
+#include "base/utf8.h"
+
 #include "program/body.h"
 #include "program/memory_plan.h"
 #include "program/program.h"
@@ -82,6 +84,7 @@ class Verifier {
   Status tensors(const std::vector<TensorInfo>& list, const char* kind) const {
     for (size_t i = 0; i < list.size(); ++i) {
       const std::string who = std::string(kind) + " " + std::to_string(i) + " ('" + list[i].name + "')";
+      if (!is_utf8(list[i].name)) return bad(who + " has a name that is not UTF-8");
       if (!is_valid(list[i].dtype)) return bad(who + " has no element type");
       for (size_t axis = 0; axis < list[i].shape.size(); ++axis)
         QUARTET_TRY(expression(list[i].shape[axis], who + ", axis " + std::to_string(axis)));

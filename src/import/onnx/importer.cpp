@@ -3,6 +3,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "base/utf8.h"
 #include "graph/constant.h"
 #include "import/onnx/node.h"
 #include "import/onnx/onnx.h"
@@ -196,7 +197,7 @@ class Importer final : public GraphWalker {
     if (!row) return give_up(node, "the op is not supported");
     if (std::any_of(inputs.begin(), inputs.end(), [](const Value* v) { return v && v->failed; }))
       return fail_outputs(node);
-    NodeContext context(node, version_, builder_, std::move(inputs), std::string(node.name), *this);
+    NodeContext context(node, version_, builder_, std::move(inputs), to_utf8(std::string(node.name)), *this);
     if (scopes_.size() == 1) declare_results(context);
     if (auto known = fold_known(context)) {
       context.give_ints(0, *std::move(known));
