@@ -5,6 +5,7 @@
 
 #include "graph/builder.h"
 #include "reference/graph_ops.h"
+#include "reference/random.h"
 
 namespace quartet::reference {
 
@@ -16,27 +17,6 @@ using graph::OpCode;
 using graph::Shape;
 using graph::TensorType;
 using graph::ValueId;
-
-// splitmix64: the same numbers on every platform.
-class Random {
- public:
-  explicit Random(uint64_t seed) : state_(seed) {}
-  uint64_t next() {
-    uint64_t z = (state_ += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-  }
-  int64_t below(int64_t bound) { return static_cast<int64_t>(next() % static_cast<uint64_t>(bound)); }
-  bool chance(int64_t one_in) { return below(one_in) == 0; }
-  template <class T>
-  const T& pick(const std::vector<T>& from) {
-    return from[static_cast<size_t>(below(static_cast<int64_t>(from.size())))];
-  }
-
- private:
-  uint64_t state_;
-};
 
 // Sizes around vector widths and tiles, odd and prime ones, 1, and now and then 0.
 const std::vector<int64_t> kExtents = {1, 1, 2, 3, 4, 5, 7, 8, 13, 15, 16, 17, 31, 32, 33, 48, 63, 64, 65, 100, 129};
@@ -192,7 +172,7 @@ class Generator {
     const Known x = any();
     if (count_of(type(x).shape) > 4 * kMaxElements) return {};
     if (options_.control && depth_ < 3 && random_.chance(8)) return random_.chance(2) ? branch() : repeat();
-    switch (random_.below(14)) {
+    switch (random_.below(16)) {
       case 0:
       case 1:
         return unary(x);
@@ -216,6 +196,10 @@ class Generator {
         return reduce(x);
       case 12:
         return normalise(x);
+      case 13:
+        return slide(x);
+      case 14:
+        return convolve(x);
       default:
         return multiply(x);
     }
@@ -438,6 +422,45 @@ class Generator {
     const int64_t axis = random_.below(static_cast<int64_t>(t.rank()));
     if (value_of(t.shape[static_cast<size_t>(axis)]) == 0) return {};
     return add(random_.chance(3) ? OpCode::log_softmax : OpCode::softmax, {x.id}, {{AttrKey::axis, axis}}, false);
+  }
+
+  // Windows along some axes.
+  Status slide(const Known& x) {
+    const TensorType& t = type(x);
+    std::vector<int64_t> axes, sizes, strides, dilations;
+    for (int64_t d = 0; d < static_cast<int64_t>(t.rank()); ++d) {
+      if (!random_.chance(2)) continue;
+      axes.push_back(d);
+      sizes.push_back(1 + random_.below(3));
+      strides.push_back(1 + random_.below(2));
+      dilations.push_back(1 + random_.below(2));
+    }
+    if (axes.empty() || t.rank() + axes.size() > 6) return {};
+    return add(
+        OpCode::window, {x.id},
+        {{AttrKey::axes, axes}, {AttrKey::sizes, sizes}, {AttrKey::strides, strides}, {AttrKey::dilations, dilations}},
+        x.exact);
+  }
+
+  // x as channels first by random filters, in groups now and then.
+  Status convolve(const Known& x) {
+    const TensorType t = type(x);
+    if (t.rank() < 3 || t.rank() > 5 || t.dtype == DType::boolean || !t.shape[1].is_constant()) return {};
+    const int64_t channels = *t.shape[1].constant();
+    const int64_t groups = channels > 0 && random_.chance(2) ? (random_.chance(2) ? channels : 1 + channels % 2) : 1;
+    if (channels % groups != 0) return {};
+    TensorType filters{t.dtype, {IntExpr(groups * (1 + random_.below(4))), IntExpr(channels / groups)}};
+    std::vector<int64_t> strides, dilations;
+    for (size_t d = 2; d < t.rank(); ++d) {
+      filters.shape.emplace_back(1 + random_.below(3));
+      strides.push_back(1 + random_.below(2));
+      dilations.push_back(1 + random_.below(2));
+    }
+    if (count_of(t.shape) * count_of(filters.shape) > 64 * kMaxElements) return {};
+    QUARTET_ASSIGN(const ValueId id, random_constant(filters));
+    return add(OpCode::conv, {x.id, id},
+               {{AttrKey::strides, strides}, {AttrKey::dilations, dilations}, {AttrKey::groups, groups}},
+               x.exact && is_int(t.dtype));
   }
 
   Status multiply(const Known& x) {

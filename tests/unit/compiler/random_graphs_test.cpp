@@ -94,10 +94,10 @@ bool same(const Tensor& a, const Tensor& b) {
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 constexpr uint64_t kGraphs = 25;
 #else
-constexpr uint64_t kGraphs = 120;
+constexpr uint64_t kGraphs = 250;
 #endif
 #else
-constexpr uint64_t kGraphs = 120;
+constexpr uint64_t kGraphs = 250;
 #endif
 
 class RandomGraphs : public testing::Test {
