@@ -571,9 +571,18 @@ struct Reasoner {
   }
 
   IntExpr simplify(const IntExpr& e) {
+    if (is_polynomial(e)) return e;
     return rebuild(e, [&](const Atom& atom) -> IntExpr {
       if (!atom.func) return IntExpr::symbol(atom.symbol);
       return simplify_func(atom.func->func, simplify(atom.func->a), simplify(atom.func->b));
+    });
+  }
+
+  // Without a function there is nothing to decide.
+  static bool is_polynomial(const IntExpr& e) {
+    return std::none_of(e.terms().begin(), e.terms().end(), [](const Term& term) {
+      return std::any_of(term.factors.begin(), term.factors.end(),
+                         [](const Atom& atom) { return atom.func != nullptr; });
     });
   }
 
