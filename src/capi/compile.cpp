@@ -79,7 +79,7 @@ int32_t quartet_compile(quartet_context* context, const quartet_graph* graph, co
     QUARTET_ASSIGN(const compiler::Request request, request_of(*context, graph, device, options));
     const JobSystem::Busy busy(*context->jobs);
     QUARTET_ASSIGN(auto compiled, compile_now(*context, request, nullptr));
-    *out = make_program(*context, std::move(compiled), vEUs_of(*context, request.options));
+    *out = make_program(*context, std::move(compiled), veus_of(*context, request.options));
     return {};
   });
 }
@@ -91,7 +91,7 @@ int32_t quartet_compile_async(quartet_context* context, const quartet_graph* gra
     QUARTET_TRY(check_context(context));
     QUARTET_TRY(not_null(out, "out"));
     QUARTET_ASSIGN(compiler::Request request, request_of(*context, graph, device, options));
-    const int vEUs = vEUs_of(*context, request.options);
+    const int vEUs = veus_of(*context, request.options);
     auto work = [context, request = std::move(request)](const std::atomic<bool>& cancelled) {
       return compile_now(*context, request, &cancelled);
     };

@@ -164,7 +164,7 @@ int32_t quartet_context_create(const quartet_context_desc* desc, quartet_context
     context->memory = memory;
     QUARTET_TRY(fill_context(*context, given));
     *out = context.release();
-    static_cast<void>(hold.release());
+    [[maybe_unused]] const HostMemory* const kept = hold.release();  // the context holds it now
     return {};
   });
 }

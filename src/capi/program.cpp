@@ -9,7 +9,7 @@
 
 namespace quartet::capi {
 
-int vEUs_of(const quartet_context& context, const Options& options) {
+int veus_of(const quartet_context& context, const Options& options) {
   const int available = context.pool->vEUs();
   const auto asked = static_cast<int>(options.threads());
   return asked == 0 ? available : std::min(asked, runtime::WorkerPool::kMaxVEUs);
@@ -171,7 +171,7 @@ int32_t quartet_program_load(quartet_context* context, const void* bytes, size_t
     }
     QUARTET_ASSIGN(const auto view, bytes_argument(bytes, size));
     QUARTET_ASSIGN(auto compiled, context->engine->load(view));
-    *out = make_program(*context, std::move(compiled), vEUs_of(*context, values));
+    *out = make_program(*context, std::move(compiled), veus_of(*context, values));
     return {};
   });
 }

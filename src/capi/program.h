@@ -25,6 +25,6 @@ quartet_program* make_program(quartet_context& context, compiler::ProgramPtr com
 Status check_program(const quartet_program* program);
 HostMemory* memory_of(const quartet_program* program);
 // How many vEUs run a program under these options.
-int vEUs_of(const quartet_context& context, const Options& options);
+int veus_of(const quartet_context& context, const Options& options);
 
 }  // namespace quartet::capi

@@ -183,7 +183,7 @@ std::optional<KnownInts> fold_known(NodeContext& c) {
     const auto to = dtype_of(static_cast<int32_t>(c.attr_int("to", 0)));
     return to == DType::i64 || to == DType::i32 ? fold_float_cast(c, *c.known_floats(0), *to) : std::nullopt;
   }
-  const Known first = c.known_ints(0);
+  Known first = c.known_ints(0);
   if (!first) return std::nullopt;
   if (op == "Where") return fold_where(c, *first);
   if (first->dtype != DType::i64 && first->dtype != DType::i32) return std::nullopt;
