@@ -1489,8 +1489,8 @@ QUARTET_API int32_t QUARTET_CALL quartet_program_output_shapes(const quartet_pro
                                                                quartet_tensor* outputs, uint32_t output_count,
                                                                quartet_error** error);
 
-/* The text of a stage of the program's compile: "graph", "simplified", "ground", "tiles", "groups", "program", "kernel",
- * "llvm" or "asm". A program from bytes has "program" only.
+/* The text of a stage of the program's compile: "graph", "simplified", "ground", "tiles", "groups", "program",
+ * "kernel", "llvm" or "asm". A program from bytes has "program" only.
  * since: 1.0
  * thread: any
  * blocks: compile
