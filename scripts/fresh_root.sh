@@ -13,7 +13,7 @@ mkdir -p "$directory"
 root=$(realpath "$directory")/root
 
 if [[ ! -e $root/.made ]]; then
-  debootstrap --variant=minbase bookworm "$root" http://deb.debian.org/debian
+  debootstrap --variant=minbase bookworm "$root"
   touch "$root/.made"
 fi
 # The host's way to the network, if it has an unusual one: names, apt's settings and certificates.
