@@ -40,7 +40,7 @@ class Builder {
   // Parses an expression over declared symbols, "2*n + 1".
   Result<IntExpr> dim(std::string_view text) const;
   std::span<const DimSymbol> symbols() const { return symbols_; }
-  Dims dims() const { return Dims(symbols_); }
+  Dims dims() const { return Dims(symbols_, &facts_); }
 
   // Values. Inputs are those of main and have unique names.
   Result<ValueId> input(std::string name, TensorType type);
@@ -125,6 +125,7 @@ class Builder {
   Status close(std::span<const ValueId> results);
 
   std::vector<DimSymbol> symbols_;
+  mutable DimFacts facts_;
   std::vector<Constant> constants_;
   std::unordered_map<Digest, int32_t> constant_index_;
   std::vector<Header> headers_;           // of every function, [0] main

@@ -54,14 +54,23 @@ IntExpr::Range Dims::range(Symbol symbol) const {
 
 IntExpr Dims::simplify(const IntExpr& e) const {
   if (e.is_constant()) return e;
-  return e.simplify([this](Symbol s) { return range(s); });
+  const auto found_out = [&] { return e.simplify([this](Symbol s) { return range(s); }); };
+  if (!facts_ || !e.is_valid()) return found_out();
+  const auto known = facts_->simplified.find(e);
+  return known != facts_->simplified.end() ? known->second : facts_->simplified.emplace(e, found_out()).first->second;
 }
 
 bool Dims::same(const IntExpr& a, const IntExpr& b) const {
   return a.is_valid() && b.is_valid() && (a == b || simplify(a) == simplify(b));
 }
 
-bool Dims::at_least(const IntExpr& a, const IntExpr& b) const { return nonnegative(a - b, 0); }
+bool Dims::at_least(const IntExpr& a, const IntExpr& b) const {
+  const IntExpr difference = a - b;
+  if (!facts_ || difference.is_constant() || !difference.is_valid()) return nonnegative(difference, 0);
+  const auto known = facts_->nonnegative.find(difference);
+  if (known != facts_->nonnegative.end()) return known->second;
+  return facts_->nonnegative.emplace(difference, nonnegative(difference, 0)).first->second;
+}
 
 // Interval reasoning first; then a min or max that is a term of its own is split into its two sides. A lower bound of
 // the whole holds with either side of -min and +max, and needs both sides of +min and -max.

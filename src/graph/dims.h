@@ -1,6 +1,7 @@
 // What is known of dims: reasoning under the symbols' ranges, and how dims and types are written.
 #pragma once
 
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -9,10 +10,16 @@
 
 namespace quartet::graph {
 
-// Facts about dims under the ranges of a graph's symbols. Borrows the symbols.
+// What was found out of dims, for who asks the same again and again. Good as long as no known symbol's range changes.
+struct DimFacts {
+  std::map<IntExpr, IntExpr, IntExpr::Less> simplified;
+  std::map<IntExpr, bool, IntExpr::Less> nonnegative;
+};
+
+// Facts about dims under the ranges of a graph's symbols. Borrows the symbols, and the facts if there are any.
 class Dims {
  public:
-  explicit Dims(std::span<const DimSymbol> symbols) : symbols_(symbols) {}
+  explicit Dims(std::span<const DimSymbol> symbols, DimFacts* facts = nullptr) : symbols_(symbols), facts_(facts) {}
 
   IntExpr::Range range(Symbol symbol) const;
   bool is_entry_known(Symbol symbol) const;
@@ -36,6 +43,7 @@ class Dims {
   bool nonnegative(const IntExpr& e, int depth) const;
 
   std::span<const DimSymbol> symbols_;
+  DimFacts* facts_;
 };
 
 // Whether a text may be a symbol's name: letters, digits, '_' and '.', no digit first, not "invalid".

@@ -50,7 +50,7 @@ class FunctionVerifier {
         signatures_(signatures),
         function_(graph.functions[index]),
         index_(index),
-        dims_(graph.symbols),
+        dims_(graph.symbols, &facts_),
         born_(born) {}
 
   Status run() {
@@ -212,6 +212,7 @@ class FunctionVerifier {
   const std::vector<Signature>& signatures_;
   const Function& function_;
   size_t index_;
+  DimFacts facts_;
   Dims dims_;
   std::unordered_map<Symbol, bool>& born_;
   std::vector<State> state_;           // by value
