@@ -1,6 +1,5 @@
 // Bytes that are written once, right after they were allocated: a file that is read, a constant that is copied. Unlike
-// a vector the memory starts uninitialised, and the pages of a large blob are mapped in one go, since touching them one
-// by one costs more than filling them.
+// a vector the memory starts uninitialised, and the pages of a large blob are mapped in one go.
 #pragma once
 
 #include <algorithm>
@@ -39,13 +38,11 @@ class Blob {
   void swap(Blob& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(size_, other.size_);
-    std::swap(capacity_, other.capacity_);
   }
 
  private:
   uint8_t* data_ = nullptr;
   size_t size_ = 0;
-  size_t capacity_ = 0;  // as allocated; decides how it is freed
 };
 
 }  // namespace quartet

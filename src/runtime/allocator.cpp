@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <utility>
 
+#include "base/map_ahead.h"
+
 namespace quartet::runtime {
 namespace {
 
@@ -18,20 +20,6 @@ class SystemAllocator final : public Allocator {
   }
   void free(void* memory, size_t, size_t) override { ::free(memory); }
 };
-
-constexpr size_t kMapAhead = size_t{64} << 10;
-
-// The whole pages inside the memory; the system may be older than the advice.
-void map_ahead(std::byte* memory, size_t size) {
-#ifdef MADV_POPULATE_WRITE
-  constexpr uintptr_t kPage = 4096;
-  const auto first = (reinterpret_cast<uintptr_t>(memory) + kPage - 1) / kPage * kPage;
-  const auto last = (reinterpret_cast<uintptr_t>(memory) + size) / kPage * kPage;
-  if (first < last) (void)::madvise(reinterpret_cast<void*>(first), last - first, MADV_POPULATE_WRITE);
-#else
-  (void)memory, (void)size;
-#endif
-}
 
 }  // namespace
 
@@ -74,11 +62,10 @@ Result<Block> Block::allocate(const std::shared_ptr<Allocator>& allocator, uint6
   block.allocator_ = allocator;
   block.data_ = static_cast<std::byte*>(memory.value());
   block.size_ = static_cast<size_t>(size);
-  // Advice only: a refusal changes nothing but speed. Pages below a huge one are mapped in one go, since the block is
-  // about to be written and a fault per page costs more than filling it.
+  // Advice only: a refusal changes nothing but speed.
   if (const size_t whole = block.size_ / kHugePage * kHugePage; whole != 0)
     (void)::madvise(block.data_, whole, MADV_HUGEPAGE);
-  else if (block.size_ >= kMapAhead)
+  else
     map_ahead(block.data_, block.size_);
   return block;
 }

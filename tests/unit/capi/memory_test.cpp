@@ -1,4 +1,7 @@
 // The host's allocator and budget: everything counted, everything given back, refusals survived.
+#include <cstdio>
+#include <fstream>
+
 #include "capi/memory.h"
 #include "unit/capi/support.h"
 
@@ -98,6 +101,35 @@ TEST(Memory, TheBudgetIsAStatusNotAnEnd) {
   auto usage = make_struct<quartet_memory_usage>();
   ASSERT_TRUE(is_ok(quartet_context_memory_usage(context.get(), &usage, error.out()), error));
   EXPECT_LE(usage.peak_bytes, desc.budget_bytes);
+}
+
+// What a model's file and its constants take is the context's, too: the largest blocks there are.
+TEST(Memory, FilesAndConstantsCount) {
+  if (QUARTET_REPLACES_NEW == 0) GTEST_SKIP() << "this build counts only what is asked for by name";
+  quartet_context_desc desc = context_desc();
+  desc.budget_bytes = 8 << 20;
+  const Context context = make_context(&desc);
+  const std::string path = testing::TempDir() + "quartet_memory_test.onnx";
+  std::ofstream(path, std::ios::binary) << std::string(9 << 20, '\0');
+  Error error;
+  quartet_graph* graph = nullptr;
+  EXPECT_TRUE(fails(quartet_graph_import_onnx_file(context.get(), path.c_str(), SIZE_MAX, nullptr, &graph, error.out()),
+                    error, QUARTET_E_RESOURCE_EXHAUSTED, "budget"));
+  std::remove(path.c_str());
+
+  quartet_builder* raw = nullptr;
+  ASSERT_TRUE(is_ok(quartet_builder_create(context.get(), &raw, error.out()), error));
+  const Builder builder(raw);
+  const std::vector<float> numbers(1 << 20, 1.5F);
+  const size_t bytes = numbers.size() * sizeof(float);
+  const int64_t dims[] = {1 << 20};
+  int32_t value = -1;
+  ASSERT_TRUE(is_ok(quartet_builder_constant(raw, QUARTET_DTYPE_F32, 1, dims, numbers.data(), bytes, 0, nullptr,
+                                             nullptr, &value, error.out()),
+                    error));
+  auto usage = make_struct<quartet_memory_usage>();
+  ASSERT_TRUE(is_ok(quartet_context_memory_usage(context.get(), &usage, error.out()), error));
+  EXPECT_GE(usage.live_bytes, bytes);
 }
 
 // A sequence of calls that reaches no code generator; returns the first status that is not ok.
