@@ -53,27 +53,9 @@ class BodyVerifier {
     return {};
   }
 
-  size_t count(Storage storage) const {
-    switch (storage) {
-      case Storage::input:
-        return p_.inputs.size();
-      case Storage::output:
-        return p_.outputs.size();
-      case Storage::constant:
-        return p_.constants.size();
-      case Storage::prepared:
-        return p_.prepared.size();
-      case Storage::workspace:
-        return p_.workspace.size();
-      case Storage::view:
-        return p_.views.size();
-    }
-    return 0;
-  }
-
   // The buffer exists here: a view, inside its loop and where its base does.
   Status here(BufferRef ref) const {
-    if (ref.index < 0 || static_cast<size_t>(ref.index) >= count(ref.storage))
+    if (ref.index < 0 || static_cast<size_t>(ref.index) >= buffer_count(p_, ref.storage))
       return bad("names a buffer that does not exist");
     for (; ref.storage == Storage::view; ref = p_.views[static_cast<size_t>(ref.index)].base) {
       const int32_t loop = p_.views[static_cast<size_t>(ref.index)].loop;
@@ -210,6 +192,24 @@ IntExpr bytes_of(const Program& program, const BufferRef& ref) {
       return program.views[index].bytes;
   }
   return IntExpr::invalid();
+}
+
+size_t buffer_count(const Program& program, Storage storage) {
+  switch (storage) {
+    case Storage::input:
+      return program.inputs.size();
+    case Storage::output:
+      return program.outputs.size();
+    case Storage::constant:
+      return program.constants.size();
+    case Storage::prepared:
+      return program.prepared.size();
+    case Storage::workspace:
+      return program.workspace.size();
+    case Storage::view:
+      return program.views.size();
+  }
+  return 0;
 }
 
 Status verify_body(const Program& program) { return BodyVerifier(program).run(); }

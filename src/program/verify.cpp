@@ -142,28 +142,10 @@ class Verifier {
     return {};
   }
 
-  size_t count(Storage storage) const {
-    switch (storage) {
-      case Storage::input:
-        return p_.inputs.size();
-      case Storage::output:
-        return p_.outputs.size();
-      case Storage::constant:
-        return p_.constants.size();
-      case Storage::prepared:
-        return p_.prepared.size();
-      case Storage::workspace:
-        return p_.workspace.size();
-      case Storage::view:
-        return p_.views.size();
-    }
-    return 0;
-  }
-
   Status reference(const BufferRef& ref, const std::string& who) const {
-    if (ref.index < 0 || static_cast<size_t>(ref.index) >= count(ref.storage))
+    if (ref.index < 0 || static_cast<size_t>(ref.index) >= buffer_count(p_, ref.storage))
       return bad(who + " names " + storage_name(ref.storage) + " " + std::to_string(ref.index) +
-                 ", of which there are " + std::to_string(count(ref.storage)));
+                 ", of which there are " + std::to_string(buffer_count(p_, ref.storage)));
     return {};
   }
 
