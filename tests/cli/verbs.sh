@@ -30,6 +30,18 @@ wants 0 'kernels in' compile "$model" -o "$work/fresh" --cache "$work/cache"
 wants 0 'kernels in' compile "$model" -o "$work/again" --cache "$work/cache"
 [[ -s $work/fresh ]] && cmp "$work/fresh" "$work/again"
 
+# A warm start does not open the code generator, as the loader tells; a cold one does.
+opens_generator() { LD_DEBUG=files LD_DEBUG_OUTPUT="$work/loader" "$quartet" run "$model" --cache "$work/warm" >/dev/null; }
+opens_generator
+grep -q libquartet_llvm "$work"/loader.* || { echo "a cold start opened no code generator" >&2; exit 1; }
+rm -f "$work"/loader.*
+opens_generator
+grep -q libquartet_c "$work"/loader.* || { echo "the loader wrote no log" >&2; exit 1; }
+if grep -q libquartet_llvm "$work"/loader.*; then
+  echo "a warm start opened the code generator" >&2
+  exit 1
+fi
+
 # Nothing is thrown away unless how much is said; a damaged entry is found once.
 wants 2 '--to is required' cache prune --cache "$work/cache"
 wants 0 '1 entries checked, 0 damaged, 0 dropped' cache verify --cache "$work/cache"

@@ -7,8 +7,10 @@
 namespace quartet {
 namespace {
 
+// Named as in algebra. NOLINTBEGIN(readability-identifier-naming)
 const IntExpr n = IntExpr::symbol(0), m = IntExpr::symbol(1);
 const IntExpr i = IntExpr::axis(0), j = IntExpr::axis(1), k = IntExpr::axis(2);
+// NOLINTEND(readability-identifier-naming)
 
 // i in [0, n), j in [0, m), k in [0, 12); n, m >= 1.
 IntExpr::Range ranges(Symbol s) {
