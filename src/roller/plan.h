@@ -45,8 +45,8 @@ struct Plan {
   std::vector<std::vector<int32_t>> merged;
   std::vector<int64_t> task_tile;  // map, reduce, chain: per merged axis, elements of one task; 0: the whole extent
   int32_t vector_axis = -1;        // merged axis that runs along lanes, or -1: the reduction does (or nothing)
-  // reduce, contract: the same for the reduction axes: one loop a run, the last one innermost. Their points stay in the
-  // order of the axes.
+  // contract, chain: the same for the reduction axes: one loop a run, the last one innermost. Their points stay in the
+  // order of the axes. A reduce plan's reduction is one loop whatever this says.
   std::vector<std::vector<int32_t>> reduction;
 
   int32_t row_axis = -1;  // chain: merged axis whose points are walked side by side, or -1

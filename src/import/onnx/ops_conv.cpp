@@ -170,7 +170,6 @@ class Transposed {
 
   // The whole result, without bias.
   Result<ValueId> run() {
-    std::vector<ValueId> parts;
     std::vector<size_t> chosen(axes_.size(), 0);
     QUARTET_ASSIGN(const ValueId together, interleaved(chosen, 0));
     return cut(together);
