@@ -84,6 +84,7 @@ int run(const RunArguments& arguments) {
               : info.origin == QUARTET_ORIGIN_DISK ? "from the cache"
                                                    : "remembered",
               session.ready_ms, run_ms.count(), info.kernels);
+  std::fflush(stdout);  // the result is out before its memory is given back
   return 0;
 }
 
