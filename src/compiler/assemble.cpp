@@ -67,8 +67,11 @@ class Assembler {
       program::DimInfo& dim = program_.dims.emplace_back();
       dim.name = symbol.name;
       dim.lower = symbol.lower;
-      // One without a bound is used nowhere.
-      if (symbol.kind == graph::DimSymbol::Kind::run) dim.upper = symbol.upper.value_or(IntExpr(0));
+      dim.run = symbol.kind == graph::DimSymbol::Kind::run;
+      const auto set_by_run = [&](Symbol s) {
+        return placed_.graph->symbols[static_cast<size_t>(s)].kind == graph::DimSymbol::Kind::run;
+      };
+      if (dim.run && symbol.upper && !symbol.upper->contains_any(set_by_run)) dim.upper = symbol.upper;
     }
     const auto describe_value = [&](ValueId id, const std::string& name) {
       return program::TensorInfo{name, type(id).dtype, type(id).shape};
@@ -100,7 +103,13 @@ class Assembler {
   void emit(Instruction instruction) { program_.body.push_back(std::move(instruction)); }
   void emit_copy(const BufferRef& from, const BufferRef& to, IntExpr bytes) {
     if (from == to || bytes.is(0)) return;
+    make_room(to);
     emit({InstructionKind::copy, 0, 0, from, to, std::move(bytes)});
+  }
+  // Before something is made in a place. Rows get their room when an iteration begins.
+  void make_room(const BufferRef& place) {
+    if (place.storage != Storage::view && program::grows(program_, place))
+      emit({InstructionKind::grow, 0, 0, {}, place, {}});
   }
 
   BufferRef workspace_for(ValueId id) { return stages_.workspace(bytes_of(type(id))); }
@@ -113,10 +122,11 @@ class Assembler {
   }
 
   // Where a value that is about to be made shall live.
-  BufferRef place_for(ValueId id) {
+  BufferRef place_for(ValueId id, bool with_room = true) {
     const auto it = wanted_.find(id);
     const BufferRef place = it != wanted_.end() ? it->second : workspace_for(id);
     home_[static_cast<size_t>(id)] = place;
+    if (with_room) make_room(place);
     return place;
   }
 
@@ -169,8 +179,10 @@ class Assembler {
       inputs.push_back(place);
     }
     for (const ValueId id : segment.outputs) outputs.push_back(place_for(id));
+    const size_t slots = program_.workspace.size();
     QUARTET_ASSIGN(const StageBuilder::Range range,
                    stages_.add(pieces_[static_cast<size_t>(number)], *segment.graph, inputs, outputs));
+    for (size_t i = slots; i < program_.workspace.size(); ++i) make_room({Storage::workspace, static_cast<int32_t>(i)});
     if (range.count > 0) emit({InstructionKind::run, range.first, range.count, {}, {}, {}});
     return {};
   }
@@ -233,9 +245,9 @@ class Assembler {
     program_.loops.emplace_back();
     program::Loop loop;
     loop.count = grinder::known_count(*placed_.graph, main_, op);
-    if (const auto born = grinder::born_symbol(*placed_.graph, op)) {
+    if (const auto born = grinder::born_symbol(*placed_.graph, main_, op)) {
       loop.dim = *born;
-      if (!loop.count) loop.count = placed_.graph->symbols[static_cast<size_t>(*born)].upper;
+      if (!loop.count) loop.count = program_.dims[static_cast<size_t>(*born)].upper;
       if (op.operands[0] != kNoValue && origin(op.operands[0]).kind != Kind::constant) {
         QUARTET_ASSIGN(loop.trip, home(op.operands[0]));
       }
@@ -258,8 +270,11 @@ class Assembler {
       loop.iteration = slot.index;
     }
     QUARTET_TRY(add_windows(op, number));
-    const std::vector<Target> targets = loop_targets(op, number, carried);
+    const std::vector<Target> targets = loop_targets(op, number, carried, loop.dim);
     emit({InstructionKind::loop, number, 0, {}, {}, {}});
+    for (const Target& target : targets)
+      if (target.place.storage == Storage::view && grows_by_row(target.place, loop.dim))
+        emit({InstructionKind::grow, 0, 0, {}, target.place, {}});
     QUARTET_TRY(add_block(body, step.regions[0], targets));
     for (size_t i = 0; i < carried.size(); ++i)
       if (body.results[i + 1] != body.arguments[i + 2] && !bytes_of(type(op.results[i])).is(0))
@@ -288,12 +303,18 @@ class Assembler {
     return {Storage::view, static_cast<int32_t>(program_.views.size() - 1)};
   }
 
+  // Whether a stacked result grows while its loop runs.
+  bool grows_by_row(const BufferRef& row, int32_t dim) const {
+    return dim >= 0 && program_.dims[static_cast<size_t>(dim)].is_open() && program::grows(program_, row);
+  }
+
   // Where what an iteration yields goes: carried values to their other slot, stacked ones to the iteration's row.
-  std::vector<Target> loop_targets(const Op& op, int32_t loop, std::vector<Carried>& carried) {
+  std::vector<Target> loop_targets(const Op& op, int32_t loop, std::vector<Carried>& carried, int32_t dim) {
     const graph::Block& body = op.regions[0];
     std::vector<Target> targets;
     for (size_t i = carried.size(); i < op.results.size(); ++i) {
-      const BufferRef whole = place_for(op.results[i]);
+      const bool by_row = dim >= 0 && program_.dims[static_cast<size_t>(dim)].is_open();
+      const BufferRef whole = place_for(op.results[i], !by_row);
       const IntExpr row = bytes_of(type(body.results[i + 1]));
       targets.push_back({body.results[i + 1], view({whole, loop, IntExpr(0), row, row})});
     }

@@ -37,7 +37,8 @@ BufferRef StageBuilder::constant(const graph::Constant& source) {
 }
 
 BufferRef StageBuilder::workspace(IntExpr bytes) {
-  program_.workspace.push_back({std::move(bytes), 0, -1, {}});
+  const int32_t region = program::is_open(program_, bytes) ? 0 : -1;
+  program_.workspace.push_back({std::move(bytes), 0, -1, {}, region});
   return {Storage::workspace, static_cast<int32_t>(program_.workspace.size() - 1)};
 }
 

@@ -89,8 +89,8 @@ class Generator {
     QUARTET_ASSIGN(count_, builder_.input("count", {DType::i64, {}}));
     QUARTET_ASSIGN(flag_, builder_.input("flag", {DType::boolean, {}}));
     Tensor count = Tensor::zeros(DType::i64, {}), flag = Tensor::zeros(DType::boolean, {});
-    count.elements[0] = random_.below(10) - 1;
-    flag.elements[0] = random_.below(2);
+    count.elements[0] = count_value_ = random_.below(10) - 1;
+    flag.elements[0] = flag_value_ = random_.below(2);
     result_.inputs.push_back(std::move(count));
     result_.inputs.push_back(std::move(flag));
     known_.push_back({count_});
@@ -117,7 +117,11 @@ class Generator {
   }
 
   int64_t value_of(const IntExpr& e) const {
-    return e.evaluate([&](Symbol s) { return std::optional<int64_t>(extents_.at(s)); }).value_or(0);
+    const auto value = [&](Symbol s) {
+      const auto born = run_extents_.find(s);
+      return std::optional<int64_t>(born != run_extents_.end() ? born->second : extents_.at(s));
+    };
+    return e.evaluate(value).value_or(0);
   }
   int64_t count_of(const Shape& shape) const {
     int64_t count = 1;
@@ -553,6 +557,17 @@ class Generator {
     return {};
   }
 
+  // A dim that is born in the run, with the value that it will have.
+  Result<IntExpr> new_dim(int64_t value, std::optional<IntExpr> upper) {
+    graph::DimSymbol symbol;
+    symbol.name = "t" + std::to_string(run_extents_.size());
+    symbol.kind = graph::DimSymbol::Kind::run;
+    symbol.upper = std::move(upper);
+    QUARTET_ASSIGN(const IntExpr born, builder_.declare_symbol(std::move(symbol)));
+    run_extents_[*born.as_symbol()] = value;
+    return born;
+  }
+
   // How often a loop runs: a number, a symbol, or what a run says.
   struct Trip {
     ValueId id = graph::kNoValue;
@@ -563,6 +578,7 @@ class Generator {
     Trip trip;
     if (random_.chance(3)) {
       trip.id = count_;
+      trip.most = std::max<int64_t>(count_value_, 0);
       return trip;
     }
     std::vector<IntExpr> small;
@@ -604,16 +620,21 @@ class Generator {
     }
     QUARTET_TRY(look_up_row(iteration));
     QUARTET_ASSIGN(std::vector<ValueId> yields, fill_region(types, parameters));
+    // Whether only the run knows how often.
+    const bool open = !trip.known || operands[1] != graph::kNoValue;
     bool stacked = false;
-    if (trip.known && operands[1] == graph::kNoValue && random_.chance(2)) {
+    if (random_.chance(2)) {
       std::vector<Known> rows = exact_values(4 * kMaxElements / std::max<int64_t>(trip.most, 1));
       yields.push_back(random_.pick(rows).id);
       stacked = builder_.type(yields.back()).rank() < 5;
       if (!stacked) yields.pop_back();
     }
     ValueId go_on = running;
-    if (!stacked && random_.chance(3)) {
-      QUARTET_ASSIGN(const ValueId limit, builder_.scalar(DType::i64, random_.below(8)));
+    int64_t trips = operands[1] != graph::kNoValue && flag_value_ == 0 ? 0 : trip.most;
+    if ((!stacked || open) && random_.chance(3)) {
+      const int64_t last = random_.below(8);
+      trips = std::min(trips, last + 1);
+      QUARTET_ASSIGN(const ValueId limit, builder_.scalar(DType::i64, last));
       QUARTET_ASSIGN(go_on, builder_.one(OpCode::less, {iteration, limit}));
     }
     yields.insert(yields.begin(), go_on);
@@ -621,7 +642,15 @@ class Generator {
     known_.resize(outside);
     --depth_;
     Attrs attrs;
-    if (stacked) attrs[AttrKey::trip] = Shape{*trip.known};
+    if (stacked && open) {
+      // A bound over symbols would say another thing of the specialised graph's dims.
+      std::optional<IntExpr> bound;
+      if (trip.known && trip.known->is_constant() && random_.chance(2)) bound = trip.known;
+      QUARTET_ASSIGN(const IntExpr born, new_dim(trips, bound));
+      attrs[AttrKey::trip] = Shape{born};
+    } else if (stacked) {
+      attrs[AttrKey::trip] = Shape{*trip.known};
+    }
     QUARTET_ASSIGN(const std::vector<ValueId> results,
                    builder_.op(OpCode::loop, std::move(operands), std::move(attrs), std::move(extras)));
     for (const ValueId id : results) known_.push_back({id});
@@ -656,11 +685,13 @@ class Generator {
   GeneratorOptions options_;
   graph::Builder builder_;
   std::map<Symbol, int64_t> extents_;
+  std::map<Symbol, int64_t> run_extents_;  // of dims born in the run
   std::vector<IntExpr> dims_;
   std::vector<Known> known_;
   RandomGraph result_;
   int64_t made_ = 0;
   ValueId count_ = graph::kNoValue, flag_ = graph::kNoValue;
+  int64_t count_value_ = 0, flag_value_ = 0;
   int depth_ = 0;
 };
 

@@ -202,13 +202,16 @@ Status import_if(NodeContext& c) {
 
 // ---- Loops ----
 
+// A bound beyond this says no more than that there is none, and no memory is planned for it.
+constexpr int64_t kMostTrips = int64_t{1} << 16;
+
 // A run-known dim for a loop that ends when its condition says.
 Result<IntExpr> declare_trip(NodeContext& c, std::optional<IntExpr> most) {
   for (size_t number = c.builder().symbols().size();; ++number) {
     graph::DimSymbol symbol;
     symbol.name = "trip" + std::to_string(number);
     symbol.kind = graph::DimSymbol::Kind::run;
-    symbol.upper = most;
+    if (!most || most->constant().value_or(0) <= kMostTrips) symbol.upper = most;
     const auto symbols = c.builder().symbols();
     if (std::any_of(symbols.begin(), symbols.end(), [&](const graph::DimSymbol& s) { return s.name == symbol.name; }))
       continue;

@@ -174,6 +174,33 @@ TEST(OnnxLoop, AConditionEndsItAndSetsADim) {
   expect_values(none, 1, {0, 2}, {});
 }
 
+TEST(OnnxLoop, ATripCountThatIsAnInput) {
+  const auto model = OnnxModel()
+                         .initializer(test::ints("limit", {}, {100}))
+                         .input("m", {}, kI64)
+                         .input("x", {"2"})
+                         .node(OnnxNode("Loop", {"m", "", "x"}, {"y", "rows"}).graph("body", doubling().graph()))
+                         .output("rows");
+  for (const int64_t trips : {3, 0, 200}) {
+    const auto outputs = run(model, {scalar(DType::i64, trips), f32({2}, {1, 0})});
+    ASSERT_TRUE(outputs.ok()) << outputs.status().message();
+    EXPECT_EQ((*outputs)[0].dims, (std::vector<int64_t>{trips, 2}));
+  }
+  expect_values(run(model, {scalar(DType::i64, 3), f32({2}, {1, 3})}), 0, {3, 2}, {1, 3, 2, 6, 4, 12});
+}
+
+TEST(OnnxLoop, ATripCountThatIsNoBoundPlansNoMemory) {
+  const auto model = OnnxModel()
+                         .initializer(test::ints("m", {}, {INT64_MAX}))
+                         .input("limit", {}, kI64)
+                         .input("go", {}, kBool)
+                         .input("x", {"2"})
+                         .node(OnnxNode("Loop", {"m", "go", "x"}, {"y", "rows"}).graph("body", doubling().graph()))
+                         .output("rows");
+  expect_values(run(model, {scalar(DType::i64, 1), scalar(DType::boolean, 1), f32({2}, {1, 3})}), 0, {2, 2},
+                {1, 3, 2, 6});
+}
+
 TEST(OnnxLoop, AValueThatGrowsIsRefused) {
   const auto body = OnnxModel()
                         .input("i", {}, kI64)
