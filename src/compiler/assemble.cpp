@@ -126,8 +126,67 @@ class Assembler {
     const auto it = wanted_.find(id);
     const BufferRef place = it != wanted_.end() ? it->second : workspace_for(id);
     home_[static_cast<size_t>(id)] = place;
+    for (const BirthPlace& birth : birth_places_)
+      if (birth.place == place) set_dims(birth.dims);
     if (with_room) make_room(place);
     return place;
+  }
+
+  // ---- Dims that ifs and loops give birth to ----
+
+  struct SetDim {
+    int32_t dim;
+    IntExpr to;
+  };
+  // Where something is made whose dims are set just before.
+  struct BirthPlace {
+    BufferRef place;
+    std::vector<SetDim> dims;
+  };
+
+  // All at once: what one is set to may be of another that is set, too.
+  void set_dims(const std::vector<SetDim>& dims) {
+    std::vector<SetDim> last;
+    for (const SetDim& set : dims) {
+      const bool used = std::any_of(dims.begin(), dims.end(), [&](const SetDim& other) {
+        return other.dim != set.dim && other.to.contains(set.dim);
+      });
+      int32_t dim = set.dim;
+      if (used) {
+        dim = static_cast<int32_t>(program_.dims.size());
+        program_.dims.push_back({program_.dims[static_cast<size_t>(set.dim)].name + "'", 0, std::nullopt, true});
+        last.push_back({set.dim, IntExpr::symbol(dim)});
+      }
+      emit({InstructionKind::set, dim, 0, {}, {}, set.to});
+    }
+    for (const SetDim& set : last) emit({InstructionKind::set, set.dim, 0, {}, {}, set.to});
+  }
+
+  std::vector<SetDim> born(const Op& op, bool first) const {
+    std::vector<SetDim> sets;
+    for (const graph::BornDim& dim : graph::born_dims(main_, op))
+      sets.push_back({dim.symbol, first ? dim.first : dim.second});
+    return sets;
+  }
+
+  bool uses(ValueId id, int32_t dim) const {
+    const graph::Shape& shape = type(id).shape;
+    return std::any_of(shape.begin(), shape.end(), [&](const IntExpr& e) { return e.contains(dim); });
+  }
+
+  // Whether a value's dims are among those that an op gives birth to.
+  bool is_born_with(ValueId id, const Op& op) const {
+    const graph::Shape* births = graph::attr_shape(op, graph::AttrKey::births);
+    return births && std::any_of(births->begin(), births->end(),
+                                 [&](const IntExpr& birth) { return uses(id, *birth.as_symbol()); });
+  }
+
+  // Dims of a value made in a place are set when it is made.
+  void note_birth(const BufferRef& place, ValueId id, const std::vector<SetDim>& dims) {
+    BirthPlace birth{place, {}};
+    for (const SetDim& set : dims)
+      if (uses(id, set.dim)) birth.dims.push_back(set);
+    if (!birth.dims.empty()) birth_places_.push_back(std::move(birth));
   }
 
   // Whether a value can be made in a place, so that it need not be copied there.
@@ -147,8 +206,9 @@ class Assembler {
     return {};
   }
 
+  // `births` are set when everything but the copies is done.
   Status add_block(const graph::Block& block, const std::vector<grinder::Step>& steps,
-                   const std::vector<Target>& targets) {
+                   const std::vector<Target>& targets, const std::vector<SetDim>& births = {}) {
     std::vector<Target> copies;
     for (const Target& target : targets)
       if (!want(target, block)) copies.push_back(target);
@@ -159,11 +219,14 @@ class Assembler {
         QUARTET_TRY(add_segment(step.segment));
       else if (step.control->code == OpCode::require)
         QUARTET_TRY(add_check(*step.control));
+      else if (step.control->code == OpCode::bind)
+        QUARTET_TRY(add_bind(*step.control));
       else if (step.control->code == OpCode::if_)
         QUARTET_TRY(add_if(step));
       else
         QUARTET_TRY(add_loop(step));
     }
+    set_dims(births);
     for (const Target& target : copies) {
       QUARTET_ASSIGN(const BufferRef from, home(target.value));
       emit_copy(from, target.place, bytes_of(type(target.value)));
@@ -198,16 +261,31 @@ class Assembler {
     return {};
   }
 
+  Status add_bind(const Op& op) {
+    QUARTET_ASSIGN(const BufferRef number, home(op.operands[0]));
+    const auto message = static_cast<int32_t>(program_.messages.size());
+    program_.messages.push_back(std::get<std::string>(op.attrs.at(graph::AttrKey::reason)));
+    const Symbol dim = *(*graph::attr_shape(op, graph::AttrKey::births))[0].as_symbol();
+    emit({InstructionKind::read, dim, message, number, {}, {}});
+    return {};
+  }
+
   Status add_if(const grinder::Step& step) {
     const Op& op = *step.control;
     QUARTET_ASSIGN(const BufferRef condition, home(op.operands[0]));
     std::vector<BufferRef> places;
-    for (const ValueId id : op.results) places.push_back(place_for(id));
+    for (const ValueId id : op.results) places.push_back(place_for(id, !is_born_with(id, op)));
     emit({InstructionKind::branch, 0, 0, condition, {}, {}});
     for (size_t side = 0; side < 2; ++side) {
       std::vector<Target> targets;
-      for (size_t i = 0; i < places.size(); ++i) targets.push_back({op.regions[side].results[i], places[i]});
-      QUARTET_TRY(add_block(op.regions[side], step.regions[side], targets));
+      const std::vector<SetDim> dims = born(op, side == 0);
+      const size_t known = birth_places_.size();
+      for (size_t i = 0; i < places.size(); ++i) {
+        targets.push_back({op.regions[side].results[i], places[i]});
+        note_birth(places[i], op.results[i], dims);
+      }
+      QUARTET_TRY(add_block(op.regions[side], step.regions[side], targets, dims));
+      birth_places_.resize(known);
       emit({side == 0 ? InstructionKind::otherwise : InstructionKind::branch_end, 0, 0, {}, {}, {}});
     }
     return {};
@@ -226,7 +304,10 @@ class Assembler {
     std::vector<Carried>& carried = carried_[&op];
     for (size_t i = 2; i < op.operands.size(); ++i) {
       Carried value;
-      value.now = workspace_for(op.operands[i]);
+      const ValueId inside = op.regions[0].arguments[i];
+      const bool changes = is_born_with(inside, op);
+      value.now = stages_.workspace(bytes_of(type(changes ? inside : op.operands[i])), changes);
+      if (changes) note_birth(value.now, inside, born(op, true));
       value.made_here = origin(op.operands[i]).uses == 1 && want({op.operands[i], value.now}, block);
       carried.push_back(value);
     }
@@ -257,6 +338,8 @@ class Assembler {
     if (op.operands[1] != kNoValue && constant_flag(op.operands[1]) != true) {
       QUARTET_ASSIGN(loop.condition, home(op.operands[1]));
     }
+    const std::vector<SetDim> next_dims = born(op, false);
+    set_dims(born(op, true));
     for (size_t i = 0; i < carried.size(); ++i) {
       home_[static_cast<size_t>(body.arguments[i + 2])] = carried[i].now;
       home_[static_cast<size_t>(op.results[i])] = carried[i].now;
@@ -279,6 +362,7 @@ class Assembler {
     for (size_t i = 0; i < carried.size(); ++i)
       if (body.results[i + 1] != body.arguments[i + 2] && !bytes_of(type(op.results[i])).is(0))
         emit({InstructionKind::swap, 0, 0, carried[i].now, carried[i].next, {}});
+    set_dims(next_dims);
     if (constant_flag(body.results[0]) != true) {
       QUARTET_ASSIGN(loop.next, home(body.results[0]));
     }
@@ -320,7 +404,8 @@ class Assembler {
     }
     for (size_t i = 0; i < carried.size(); ++i) {
       if (body.results[i + 1] == body.arguments[i + 2]) continue;
-      carried[i].next = workspace_for(op.results[i]);
+      const bool changes = is_born_with(op.results[i], op);
+      carried[i].next = stages_.workspace(bytes_of(type(changes ? body.results[i + 1] : op.results[i])), changes);
       targets.push_back({body.results[i + 1], carried[i].next});
     }
     return targets;
@@ -335,6 +420,7 @@ class Assembler {
   std::vector<std::optional<BufferRef>> home_;     // by value of main
   std::unordered_map<ValueId, BufferRef> wanted_;  // where a value shall be made
   std::map<const Op*, std::vector<Carried>> carried_;
+  std::vector<BirthPlace> birth_places_;
 };
 
 }  // namespace

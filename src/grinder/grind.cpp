@@ -143,6 +143,11 @@ class Grinder {
           QUARTET_ASSIGN(results, walk_loop(op, std::move(operands)));
           break;
         }
+        case OpCode::bind: {
+          QUARTET_TRY(rename_births(op));
+          QUARTET_ASSIGN(results, plain(op, std::move(operands)));
+          break;
+        }
         case OpCode::call: {
           QUARTET_ASSIGN(results, walk_call(op, std::move(operands)));
           break;
@@ -200,7 +205,9 @@ class Grinder {
   Status rename_births(const Op& op) {
     Status status;
     graph::for_each_birth(source_.symbols, op, [&](Symbol s) {
-      if (!status.ok() || !may_be_born(op) || born_.insert(s).second) return;
+      if (!status.ok() || !may_be_born(op, s)) return;
+      renamed_.erase(s);
+      if (born_.insert(s).second) return;
       graph::DimSymbol symbol = source_.symbols[static_cast<size_t>(s)];
       symbol.name += "." + std::to_string(builder_.symbols().size());
       if (symbol.upper) symbol.upper = renamed(*symbol.upper);
@@ -212,7 +219,9 @@ class Grinder {
   }
 
   // A trip count that alone decides is no birth.
-  bool may_be_born(const Op& op) const {
+  bool may_be_born(const Op& op, Symbol s) const {
+    const graph::Shape* births = graph::attr_shape(op, AttrKey::births);
+    if (births && std::find(births->begin(), births->end(), IntExpr::symbol(s)) != births->end()) return true;
     return op.code != OpCode::loop || op.operands[1] != kNoValue || !is_dim_or_constant(op.operands[0]);
   }
 
@@ -265,15 +274,29 @@ class Grinder {
       const Block& taken = op.regions[known->data[0] != 0 ? 0 : 1];
       changed_ = true;
       QUARTET_TRY(walk(taken));
-      return mapped(taken.results);
+      QUARTET_ASSIGN(std::vector<ValueId> results, mapped(taken.results));
+      for (size_t i = 0; i < results.size(); ++i) replace_births(op, op.results[i], results[i]);
+      return results;
     }
-    if (is_cheap(op.regions[0]) && is_cheap(op.regions[1])) return select(op, condition);
+    if (!op.attrs.contains(AttrKey::births) && is_cheap(op.regions[0]) && is_cheap(op.regions[1]))
+      return select(op, condition);
     graph::OpExtras extras{{}, -1, op.name};
     for (const Block& side : op.regions) {
       QUARTET_ASSIGN(const int32_t id, region(side));
       extras.regions.push_back(id);
     }
-    return builder_.op(OpCode::if_, {condition}, op.attrs, std::move(extras));
+    QUARTET_TRY(rename_births(op));
+    return builder_.op(OpCode::if_, {condition}, renamed(op.attrs), std::move(extras));
+  }
+
+  // The dims that a value has in the new graph, in the place of those that an op gives birth to.
+  void replace_births(const Op& op, ValueId old, ValueId made) {
+    const graph::Shape* births = graph::attr_shape(op, AttrKey::births);
+    if (!births) return;
+    const graph::Shape &before = type_in(*function_, old).shape, &after = builder_.type(made).shape;
+    for (size_t axis = 0; axis < before.size(); ++axis)
+      if (std::find(births->begin(), births->end(), before[axis]) != births->end())
+        renamed_[*before[axis].as_symbol()] = after[axis];
   }
 
   // Cheap enough to be computed whether it is needed or not, and without effect if not.
@@ -321,11 +344,11 @@ class Grinder {
     // it.
     const graph::Constant* known = operands[1] == kNoValue ? nullptr : builder_.constant_of(operands[1]);
     if (known && known->data[0] != 0 && !op.attrs.contains(AttrKey::trip)) operands[1] = kNoValue;
-    QUARTET_TRY(hoist(body));
+    QUARTET_TRY(hoist(op));
     graph::OpExtras extras{{}, -1, op.name};
+    QUARTET_TRY(rename_births(op));
     QUARTET_ASSIGN(const int32_t id, region(body));
     extras.regions.push_back(id);
-    QUARTET_TRY(rename_births(op));
     return builder_.op(OpCode::loop, std::move(operands), renamed(op.attrs), std::move(extras));
   }
 
@@ -385,7 +408,10 @@ class Grinder {
       forget(body);
       map_[body.arguments[1]] = always;
       QUARTET_ASSIGN(map_[body.arguments[0]], builder_.scalar(DType::i64, i));
-      for (size_t c = 0; c < carried.size(); ++c) map_[body.arguments[c + 2]] = carried[c];
+      for (size_t c = 0; c < carried.size(); ++c) {
+        map_[body.arguments[c + 2]] = carried[c];
+        replace_births(op, body.arguments[c + 2], carried[c]);
+      }
       QUARTET_TRY(walk(body));
       QUARTET_ASSIGN(const std::vector<ValueId> results, mapped(body.results));
       for (size_t c = 0; c < carried.size(); ++c) carried[c] = results[c + 1];
@@ -397,6 +423,7 @@ class Grinder {
         rows[r].push_back(row);
       }
     }
+    for (size_t c = 0; c < carried.size(); ++c) replace_births(op, op.results[c], carried[c]);
     for (const std::vector<ValueId>& parts : rows) {
       QUARTET_ASSIGN(const ValueId stacked,
                      builder_.one(OpCode::concat, parts, {{AttrKey::axis, int64_t{0}}}, op.name));
@@ -417,9 +444,11 @@ class Grinder {
 
   // Emits, before the loop, what is the same in every iteration. Views stay inside too: they cost nothing there, and
   // outside they would be in memory.
-  Status hoist(const Block& body) {
+  Status hoist(const Op& loop) {
+    const Block& body = loop.regions[0];
     Map views;
     std::unordered_set<Symbol> born;
+    graph::for_each_birth(source_.symbols, loop, [&](Symbol s) { born.insert(s); });
     const auto collect = [&](const Block& block, const auto& self) -> void {
       for (const Op& op : block.ops) {
         graph::for_each_birth(source_.symbols, op, [&](Symbol s) { born.insert(s); });

@@ -220,8 +220,12 @@ class BodyVerifier {
     if (instruction.to.storage != Storage::output && instruction.to.storage != Storage::workspace &&
         instruction.to.storage != Storage::view)
       return bad("copies to memory that is only read");
+    // The size of what is of dims that the run sets is compared when it copies.
+    const auto set_by_run = [&](Symbol s) { return p_.dims[static_cast<size_t>(s)].run; };
+    QUARTET_TRY(known(instruction.bytes));
     for (const BufferRef& ref : {instruction.from, instruction.to})
-      if (!(bytes_of(p_, ref) == instruction.bytes))
+      if (!(bytes_of(p_, ref) == instruction.bytes) &&
+          (ref.storage == Storage::view || !bytes_of(p_, ref).contains_any(set_by_run)))
         return bad("copies " + instruction.bytes.to_text() + " bytes of a buffer of " + bytes_of(p_, ref).to_text());
     return {};
   }

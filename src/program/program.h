@@ -113,7 +113,7 @@ enum class InstructionKind : uint8_t {
   branch_end = 3,
   loop = 4,  // Program::loops[first]
   loop_end = 5,
-  copy = 6,   // `bytes` bytes from `from` to `to`
+  copy = 6,   // `bytes` bytes from `from` to `to`, all of them; of dims that the run sets: at most all
   swap = 7,   // workspace slots `from` and `to`, of equal size or both in regions, exchange their memory
   check = 8,  // if the bool in `from` is false the run fails with Program::messages[first]
   // Gives `to`, which grows, room for its bytes at the dims as they are. What a slot or output holds is lost if its

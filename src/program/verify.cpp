@@ -120,6 +120,7 @@ class Verifier {
   // Dims that instructions set, as often as they like.
   Status set_dims(std::vector<bool>& bound) const {
     for (const Instruction& instruction : p_.body) {
+      if (instruction.kind == InstructionKind::copy) QUARTET_TRY(expression(instruction.bytes, "the size of a copy"));
       if (instruction.kind != InstructionKind::set && instruction.kind != InstructionKind::read) continue;
       const auto dim = static_cast<size_t>(instruction.first);
       if (instruction.kind == InstructionKind::set) QUARTET_TRY(expression(instruction.bytes, "what a dim is set to"));

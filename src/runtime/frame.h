@@ -91,7 +91,7 @@ class Frame final : public TeamWork {
     void* address = nullptr;
     std::vector<uint32_t> pointers;
     int32_t room = -1;  // that it is in, if it grows
-    uint64_t need = 0;  // bytes, of what grows
+    uint64_t need = 0;  // bytes, of what grows or is of dims that the run sets
   };
   // A `run` instruction.
   struct Run {
@@ -131,6 +131,7 @@ class Frame final : public TeamWork {
     int32_t target = 0;
     const Place *from = nullptr, *to = nullptr;
     uint64_t bytes = 0;
+    bool from_varies = false, to_varies = false;  // copy: the buffer's size is not said to be `bytes`
   };
   struct LoopState {
     int64_t count = INT64_MAX;  // as far as it is known before the run

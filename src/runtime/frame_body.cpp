@@ -55,6 +55,8 @@ Status Frame::build_body() {
         action.kind = Action::Kind::copy;
         action.from = &place(instruction.from);
         action.to = &place(instruction.to);
+        action.from_varies = !(program::bytes_of(program_.program(), instruction.from) == instruction.bytes);
+        action.to_varies = !(program::bytes_of(program_.program(), instruction.to) == instruction.bytes);
         add_item(Item::Kind::copy, actions_.size(), {{&instruction.bytes, 1}}, i);
         if (any_open_ && program::is_open(program_.program(), instruction.bytes)) break;
         QUARTET_ASSIGN(const int64_t bytes, count_at(instruction.bytes, dims_, "the size of a copy"));
@@ -254,6 +256,9 @@ Status Frame::run_actions(WorkerPool* pool) {
       case Action::Kind::copy:
         if (action.bytes == 0) break;
         for (const Place* place : {action.from, action.to}) QUARTET_TRY(check_there(place));
+        if ((action.from_varies && action.bytes > action.from->need) ||
+            (action.to_varies && action.bytes > action.to->need))
+          return {Code::internal, "a copy is larger than what it copies"};
         std::memcpy(action.to->address, action.from->address, action.bytes);
         break;
       case Action::Kind::swap:

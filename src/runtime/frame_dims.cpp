@@ -36,8 +36,15 @@ void Frame::find_items() {
     any_open_ |= p.dims[d].is_open();
   }
   using Kind = Item::Kind;
-  for (size_t i = 0; i < p.workspace.size(); ++i) add_item(Kind::slot, i, {{&p.workspace[i].bytes, 1}});
-  for (size_t i = 0; i < p.outputs.size(); ++i) add_item(Kind::output, i, {p.outputs[i].shape});
+  for (size_t i = 0; i < p.workspace.size(); ++i) {
+    add_item(Kind::slot, i, {{&p.workspace[i].bytes, 1}});
+    places_[static_cast<size_t>(Storage::workspace)][i].need =
+        static_cast<uint64_t>(program::value_at(p.workspace[i].bytes, dims_).value_or(0));
+  }
+  for (size_t i = 0; i < p.outputs.size(); ++i) {
+    add_item(Kind::output, i, {p.outputs[i].shape});
+    places_[static_cast<size_t>(Storage::output)][i].need = outputs_[i].bytes;
+  }
   for (size_t i = 0; i < p.stages.size(); ++i) {
     const program::KernelInfo& kernel = p.kernels[static_cast<size_t>(p.stages[i].kernel)];
     add_item(Kind::stage, i, {{&p.stages[i].tasks, 1}, {&kernel.scratch_bytes, 1}, kernel.dims});

@@ -29,7 +29,6 @@ void Frame::make_rooms() {
     if (p.workspace[i].region < 0) continue;
     Place& at = place({Storage::workspace, static_cast<int32_t>(i)});
     at.room = p.workspace[i].region;
-    at.need = static_cast<uint64_t>(program::value_at(p.workspace[i].bytes, dims_).value_or(0));
     rooms_[static_cast<size_t>(at.room)].places.push_back(&at);
   }
   for (size_t i = 0; i < p.outputs.size(); ++i) {

@@ -175,7 +175,7 @@ class Generator {
   Status grow() {
     const Known x = any();
     if (count_of(type(x).shape) > 4 * kMaxElements) return {};
-    if (options_.control && depth_ < 3 && random_.chance(8)) return random_.chance(2) ? branch() : repeat();
+    if (options_.control && depth_ < 3 && random_.chance(8)) return control();
     switch (random_.below(16)) {
       case 0:
       case 1:
@@ -531,6 +531,22 @@ class Generator {
     return picked;
   }
 
+  Status control() {
+    switch (random_.below(7)) {
+      case 0:
+      case 1:
+        return branch();
+      case 2:
+        return branch_of_dims();
+      case 3:
+        return lengthen();
+      case 4:
+        return number_as_dim();
+      default:
+        return repeat();
+    }
+  }
+
   Status branch() {
     const std::vector<Known> values = exact_values(kMaxElements);
     std::vector<TensorType> types;
@@ -566,6 +582,123 @@ class Generator {
     QUARTET_ASSIGN(const IntExpr born, builder_.declare_symbol(std::move(symbol)));
     run_extents_[*born.as_symbol()] = value;
     return born;
+  }
+
+  // Whether a dim is of a symbol that was declared after so many others: inside a region.
+  static bool has_symbol_from(const Shape& shape, Symbol first) {
+    return std::any_of(shape.begin(), shape.end(),
+                       [&](const IntExpr& e) { return e.contains_any([&](Symbol s) { return s >= first; }); });
+  }
+
+  // A value whose first axis is longer by a few of its elements' kind: the same rows once more, or others.
+  Result<ValueId> lengthened(ValueId id) {
+    const TensorType t = builder_.type(id);
+    if (random_.chance(2)) return builder_.one(OpCode::concat, {id, id}, {{AttrKey::axis, int64_t{0}}});
+    QUARTET_ASSIGN(const ValueId fill, random_constant({t.dtype, {}}));
+    Shape low(t.rank(), IntExpr(0)), high = low;
+    low[0] = random_.below(3);
+    high[0] = 1 + random_.below(3);
+    return builder_.one(OpCode::pad, {id, fill}, {{AttrKey::low, low}, {AttrKey::high, high}});
+  }
+
+  // An if whose sides differ in a dim.
+  Status branch_of_dims() {
+    std::vector<Known> fitting;
+    for (const Known& value : exact_values(kMaxElements / 2))
+      if (type(value).rank() > 0) fitting.push_back(value);
+    if (fitting.empty()) return {};
+    const Known x = random_.pick(fitting);
+    const IntExpr dim = type(x).shape[0];
+    const size_t outside = known_.size();
+    ++depth_;
+    graph::OpExtras extras;
+    IntExpr sides[2];
+    const int64_t longer = random_.below(2);
+    for (int64_t side = 0; side < 2; ++side) {
+      QUARTET_ASSIGN(const int32_t region, builder_.region_begin());
+      QUARTET_ASSIGN(std::vector<ValueId> results, fill_region({type(x)}, {x.id}));
+      if (side == longer) {
+        QUARTET_ASSIGN(results[0], lengthened(results[0]));
+      }
+      sides[side] = builder_.type(results[0]).shape[0];
+      QUARTET_TRY(builder_.region_end(results));
+      known_.resize(outside);
+      extras.regions.push_back(region);
+    }
+    --depth_;
+    Attrs attrs;
+    if (!builder_.dims().same(sides[0], sides[1])) {
+      const std::optional<IntExpr> bound = sides[0].is_constant() && sides[1].is_constant() && random_.chance(2)
+                                               ? std::optional(max(sides[0], sides[1]))
+                                               : std::nullopt;
+      QUARTET_ASSIGN(const IntExpr born, new_dim(value_of(sides[flag_value_ != 0 ? 0 : 1]), bound));
+      attrs = {{AttrKey::births, Shape{born}}, {AttrKey::places, std::vector<int64_t>{0, 0}}};
+    }
+    QUARTET_ASSIGN(const std::vector<ValueId> results,
+                   builder_.op(OpCode::if_, {flag_}, std::move(attrs), std::move(extras)));
+    known_.push_back({results[0]});
+    ++made_;
+    return {};
+  }
+
+  // A loop that makes a carried value longer in each iteration, or shorter.
+  Status lengthen() {
+    QUARTET_ASSIGN(const Trip trip, random_trip());
+    std::vector<Known> fitting;
+    for (const Known& value : exact_values(1024))
+      if (type(value).rank() > 0 && value_of(type(value).shape[0]) > 0) fitting.push_back(value);
+    if (fitting.empty()) return {};
+    const Known x = random_.pick(fitting);
+    const int64_t more = 1 + random_.below(3);
+    const int64_t first = value_of(type(x).shape[0]), last = first + more * trip.most;
+    if (count_of(type(x).shape) / first * last > kMaxElements) return {};
+    const size_t outside = known_.size();
+    QUARTET_ASSIGN(const IntExpr born, new_dim(last, std::nullopt));
+    TensorType inside = type(x);
+    inside.shape[0] = born;
+    ++depth_;
+    graph::OpExtras extras;
+    QUARTET_ASSIGN(const int32_t region, builder_.region_begin());
+    extras.regions.push_back(region);
+    QUARTET_ASSIGN(const ValueId iteration, builder_.parameter({DType::i64, {}}));
+    QUARTET_ASSIGN(const ValueId running, builder_.parameter({DType::boolean, {}}));
+    QUARTET_ASSIGN(const ValueId parameter, builder_.parameter(inside));
+    known_.insert(known_.end(), {{iteration}, {running}, {parameter}});
+    QUARTET_ASSIGN(std::vector<ValueId> yields, fill_region({inside}, {parameter}));
+    TensorType rows = inside;
+    rows.shape[0] = more;
+    QUARTET_ASSIGN(const ValueId fill, random_constant({inside.dtype, {}}));
+    QUARTET_ASSIGN(const ValueId added, builder_.one(OpCode::expand, {fill}, {{AttrKey::shape, rows.shape}}));
+    QUARTET_ASSIGN(yields[0], builder_.one(OpCode::concat, {yields[0], added}, {{AttrKey::axis, int64_t{0}}}));
+    yields.insert(yields.begin(), running);
+    QUARTET_TRY(builder_.region_end(yields));
+    known_.resize(outside);
+    --depth_;
+    QUARTET_ASSIGN(const std::vector<ValueId> results,
+                   builder_.op(OpCode::loop, {trip.id, graph::kNoValue, x.id}, {{AttrKey::births, Shape{born}}},
+                               std::move(extras)));
+    known_.push_back({results[0]});
+    ++made_;
+    return {};
+  }
+
+  // What is of a dim that a number in the run says.
+  Status number_as_dim() {
+    QUARTET_ASSIGN(const ValueId zero, builder_.scalar(DType::i64, int64_t{0}));
+    QUARTET_ASSIGN(const ValueId count, builder_.one(OpCode::max, {count_, zero}));
+    QUARTET_ASSIGN(const IntExpr born, new_dim(std::max<int64_t>(count_value_, 0),
+                                               random_.chance(2) ? std::optional(IntExpr(9)) : std::nullopt));
+    QUARTET_TRY(
+        builder_.op(OpCode::bind, {count}, {{AttrKey::births, Shape{born}}, {AttrKey::reason, std::string("no dim")}})
+            .status());
+    Shape shape{born};
+    if (random_.chance(2)) shape.insert(shape.begin() + random_.below(2), random_.pick(dims_));
+    if (count_of(shape) > kMaxElements) return {};
+    return add(OpCode::iota, {},
+               {{AttrKey::shape, shape},
+                {AttrKey::axis, random_.below(static_cast<int64_t>(shape.size()))},
+                {AttrKey::dtype, random_.chance(2) ? DType::i32 : DType::f32}},
+               true);
   }
 
   // How often a loop runs: a number, a symbol, or what a run says.
@@ -604,6 +737,7 @@ class Generator {
     const size_t outside = known_.size();
     ++depth_;
     graph::OpExtras extras;
+    const auto symbols = static_cast<Symbol>(builder_.symbols().size());
     QUARTET_ASSIGN(const int32_t region, builder_.region_begin());
     extras.regions.push_back(region);
     QUARTET_ASSIGN(const ValueId iteration, builder_.parameter({DType::i64, {}}));
@@ -625,6 +759,7 @@ class Generator {
     bool stacked = false;
     if (random_.chance(2)) {
       std::vector<Known> rows = exact_values(4 * kMaxElements / std::max<int64_t>(trip.most, 1));
+      std::erase_if(rows, [&](const Known& row) { return has_symbol_from(type(row).shape, symbols); });
       yields.push_back(random_.pick(rows).id);
       stacked = builder_.type(yields.back()).rank() < 5;
       if (!stacked) yields.pop_back();

@@ -186,6 +186,7 @@ std::span<const OpRow> shape_ops();
 std::span<const OpRow> slice_ops();
 std::span<const OpRow> constant_ops();
 std::span<const OpRow> control_ops();
+std::span<const OpRow> scan_ops();
 std::span<const OpRow> rnn_ops();
 std::span<const OpRow> conv_ops();
 std::span<const OpRow> pool_ops();

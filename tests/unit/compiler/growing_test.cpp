@@ -166,6 +166,143 @@ TEST_F(Growing, OnlyTheDimIsUsed) {
         {{number(4), counted(DType::i32, {3})}, {number(0), counted(DType::i32, {3})}});
 }
 
+TEST_F(Growing, ACarriedValueGrowsByARow) {
+  check(R"(dim s run
+    graph(%n: i64, %x: i32[3], %first: i32[k, 3]) {
+      %all = loop %n, _, %first {births=[s]} : i32[s, 3] do (%i: i64, %c: bool, %v: i32[s, 3]) {
+        %row = reduce_sum %v {axes=[0]}
+        %next = add %row, %x
+        %one = reshape %next {shape=[1, 3]} : i32[1, 3]
+        %longer = concat %v, %one {axis=0} : i32[s + 1, 3]
+        yield %c, %longer
+      }
+      %index = iota {shape=[s, 3], axis=0, dtype=i32} : i32[s, 3]
+      %weighed = mul %all, %index
+      %sum = reduce_sum %weighed {axes=[0]}
+      return %all as all, %sum as sum
+    })",
+        {{number(4), counted(DType::i32, {3}), counted(DType::i32, {2, 3})},
+         {number(0), counted(DType::i32, {3}), counted(DType::i32, {5, 3})},
+         {number(150), counted(DType::i32, {3}), counted(DType::i32, {0, 3})},
+         {number(20), counted(DType::i32, {3}), counted(DType::i32, {1, 3})}});
+}
+
+TEST_F(Growing, CarriedDimsThatDependOnEachOther) {
+  // Fibonacci: each becomes what both are of.
+  check(R"(dim s run
+           dim r run
+    graph(%n: i64, %x: i32[1], %y: i32[1]) {
+      %a, %b = loop %n, _, %x, %y {births=[s, r]} : i32[s], i32[r] do (%i: i64, %c: bool, %v: i32[s], %w: i32[r]) {
+        %both = concat %v, %w {axis=0} : i32[s + r]
+        %one = constant i32[] [1]
+        %more = add %both, %one
+        yield %c, %w, %more
+      }
+      return %a as a, %b as b
+    })",
+        {{number(0), counted(DType::i32, {1}), counted(DType::i32, {1}, 5)},
+         {number(3), counted(DType::i32, {1}), counted(DType::i32, {1}, 5)},
+         {number(15), counted(DType::i32, {1}), counted(DType::i32, {1}, 5)}});
+}
+
+TEST_F(Growing, ACarriedValueShrinksInALoopInALoop) {
+  check(R"(dim s run
+           dim r run
+    graph(%n: i64, %x: i32[40]) {
+      %out = loop %n, _, %x {births=[s]} : i32[s] do (%i: i64, %c: bool, %v: i32[s]) {
+        %two = constant i64[] [2]
+        %inner = loop %two, %c, %v {births=[r]} : i32[r] do (%j: i64, %d: bool, %w: i32[r]) {
+          %half = slice %w {starts=[0], limits=[r], steps=[2]} : i32[floor_div(r + 1, 2)]
+          %once = add %half, %half
+          yield %d, %once
+        }
+        %joined = concat %inner, %inner, %inner {axis=0} : i32[3*r]
+        yield %c, %joined
+      }
+      return %out as out
+    })",
+        {{number(0), counted(DType::i32, {40})},
+         {number(1), counted(DType::i32, {40})},
+         {number(6), counted(DType::i32, {40})}});
+}
+
+TEST_F(Growing, SmallLoopsAreUnrolledWithTheirDims) {
+  check(R"(dim s run
+    graph(%x: i32[k]) {
+      %n = constant i64[] [3]
+      %all = loop %n, _, %x {births=[s]} : i32[s] do (%i: i64, %c: bool, %v: i32[s]) {
+        %both = concat %v, %x {axis=0} : i32[k + s]
+        %more = add %both, %both
+        yield %c, %more
+      }
+      %index = iota {shape=[s], axis=0, dtype=i32} : i32[s]
+      %sum = add %all, %index
+      return %sum as sum
+    })",
+        {{counted(DType::i32, {4})}, {counted(DType::i32, {0})}});
+}
+
+TEST_F(Growing, SidesOfDifferentDims) {
+  check(R"(dim s run
+           dim r run
+    graph(%p: bool, %x: i32[k, 3], %y: i32[4, 3]) {
+      %a, %b, %c = if %p {births=[s, s, r], places=[0, 0, 1, 0, 2, 0]} : i32[s, 3], i32[s], i32[r] then {
+        %z = add %x, %x
+        %w = reduce_sum %z {axes=[1]}
+        %flat = reshape %z {shape=[3*k]} : i32[3*k]
+        yield %z, %w, %flat
+      } else {
+        %w2 = reduce_sum %y {axes=[1]}
+        %row = reduce_sum %y {axes=[0]}
+        yield %y, %w2, %row
+      }
+      %column = reshape %b {shape=[s, 1]} : i32[s, 1]
+      %sum = add %a, %column
+      %twice = concat %c, %c {axis=0} : i32[2*r]
+      return %sum as sum, %twice as twice, %a as a
+    })",
+        {{ints(DType::boolean, {}, {1}), counted(DType::i32, {7, 3}), counted(DType::i32, {4, 3})},
+         {ints(DType::boolean, {}, {0}), counted(DType::i32, {7, 3}), counted(DType::i32, {4, 3})},
+         {ints(DType::boolean, {}, {1}), counted(DType::i32, {0, 3}), counted(DType::i32, {4, 3})}});
+}
+
+TEST_F(Growing, ABoundedBirthHasItsMemoryPlanned) {
+  check(R"(dim k dim s in [0, max(4, k)] run
+    graph(%p: bool, %x: i32[k], %y: i32[4]) {
+      %a = if %p {births=[s], places=[0, 0]} : i32[s] then {
+        %z = add %x, %x
+        yield %z
+      } else {
+        yield %y
+      }
+      %t = mul %a, %a
+      return %t as t
+    })",
+        {{ints(DType::boolean, {}, {1}), counted(DType::i32, {7}), counted(DType::i32, {4})},
+         {ints(DType::boolean, {}, {0}), counted(DType::i32, {7}), counted(DType::i32, {4})},
+         {ints(DType::boolean, {}, {1}), counted(DType::i32, {2}), counted(DType::i32, {4})}});
+}
+
+TEST_F(Growing, ADimFromAValue) {
+  check(R"(dim s run
+    graph(%n: i64, %x: i32[3]) {
+      bind %n {births=[s], reason="the count is negative"}
+      %index = iota {shape=[s, 3], axis=0, dtype=i32} : i32[s, 3]
+      %y = mul %index, %x
+      return %y as y
+    })",
+        {{number(4), counted(DType::i32, {3})},
+         {number(0), counted(DType::i32, {3})},
+         {number(700), counted(DType::i32, {3})}});
+  const auto program = engine_->compile({graph_, {}, host_cpu()});
+  ASSERT_TRUE(program.ok());
+  const auto failed = test::run(*(*program)->program, {number(-1), counted(DType::i32, {3})});
+  ASSERT_FALSE(failed.ok());
+  EXPECT_EQ(failed.status().code(), Code::failed_precondition);
+  EXPECT_NE(failed.status().message().find("the count is negative: -1"), std::string::npos)
+      << failed.status().message();
+}
+
 // What a program's memory comes from.
 struct Budget : runtime::Allocator {
   Result<void*> allocate(size_t size, size_t alignment) override {
