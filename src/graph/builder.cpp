@@ -82,6 +82,13 @@ const Op* Builder::definition(ValueId id) const {
   return op < 0 ? nullptr : &frame().open[static_cast<size_t>(block)].block.ops[static_cast<size_t>(op)];
 }
 
+bool Builder::find_op(const std::function<bool(const Op&)>& visit) const {
+  for (const OpenBlock& open : frame().open)
+    for (const Op& op : open.block.ops)
+      if (visit(op)) return true;
+  return false;
+}
+
 Status Builder::check_visible(ValueId id, const char* role) const {
   if (!value(id)) return make_error(Code::invalid_argument, "%s: no value %d", role, id);
   if (frame().visible[static_cast<size_t>(id)]) return {};

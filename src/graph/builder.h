@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -64,6 +65,8 @@ class Builder {
   // The op that gives a value, as long as the value is visible; null for inputs and parameters. Valid until the next
   // call.
   const Op* definition(ValueId id) const;
+  // The ops of the open blocks that are visible here, outermost first, until `visit` says true.
+  bool find_op(const std::function<bool(const Op&)>& visit) const;
   Status set_name(ValueId id, std::string name);
   // The next output of main. Names are unique and not empty; a value may be several outputs.
   Status output(ValueId id, std::string name);

@@ -124,6 +124,20 @@ const std::vector<int64_t>* attr_ints(const Op& op, AttrKey key);  // null when 
 DType attr_dtype(const Op& op, AttrKey key);
 const Shape* attr_shape(const Op& op, AttrKey key);
 
+// A symbol that a loop gives birth to for a dim of its carried values: at first, and after an iteration. Of an if: what
+// it is if the condition is true, and if it is false.
+struct BornDim {
+  Symbol symbol = -1;
+  IntExpr first, second;
+};
+// Those of an op's `births`, each once, as the types of operands and regions say; of a verified graph.
+std::vector<BornDim> born_dims(const Function& function, const Op& op);
+
+// Visits the run-known symbols that an op may give birth to.
+void for_each_birth(std::span<const DimSymbol> symbols, const Op& op, const std::function<void(Symbol)>& visit);
+// Visits every symbol in the attributes and the results' types of an op and of those in its regions, maybe repeatedly.
+void for_each_symbol(const Function& function, const Op& op, const std::function<void(Symbol)>& visit);
+
 // Checks everything a later stage relies on: ids, dominance, types against each op's rule, regions, functions, symbols.
 // Messages name the op: "op 12 'fc1' (matmul): K differs: 128 against 64".
 Status verify(const Graph& graph);

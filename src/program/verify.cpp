@@ -75,9 +75,10 @@ class Verifier {
       const std::string who = "dim '" + p_.dims[i].name + "'";
       if (p_.dims[i].lower < 0) return bad(who + " has the negative lower bound " + std::to_string(p_.dims[i].lower));
       if (!p_.dims[i].upper) continue;
+      if (!p_.dims[i].run) return bad(who + " has an upper bound, though the inputs bind it");
       QUARTET_TRY(expression(*p_.dims[i].upper, "the upper bound of " + who));
       for (const Symbol s : p_.dims[i].upper->symbols())
-        if (s >= static_cast<Symbol>(i) || p_.dims[static_cast<size_t>(s)].upper)
+        if (s >= static_cast<Symbol>(i) || p_.dims[static_cast<size_t>(s)].run)
           return bad("the upper bound of " + who + " uses a dim that is not known before");
     }
     return {};
@@ -100,20 +101,35 @@ class Verifier {
       for (const IntExpr& extent : input.shape) {
         if (const auto symbol = extent.as_symbol()) bound[static_cast<size_t>(*symbol)] = true;
         for (const Symbol s : extent.symbols())
-          if (p_.dims[static_cast<size_t>(s)].upper)
+          if (p_.dims[static_cast<size_t>(s)].run)
             return bad("input '" + input.name + "' has the dim '" + p_.dims[static_cast<size_t>(s)].name +
-                       "', which a loop sets");
+                       "', which the run sets");
       }
+    QUARTET_TRY(set_dims(bound));
     for (const Loop& loop : p_.loops) {
       if (loop.dim < 0) continue;
       const auto dim = static_cast<size_t>(loop.dim);
-      if (dim >= p_.dims.size() || !p_.dims[dim].upper || bound[dim])
+      if (dim >= p_.dims.size() || !p_.dims[dim].run || bound[dim])
         return bad("a loop sets dim " + std::to_string(loop.dim) + ", which is not its own to set");
       bound[dim] = true;
     }
     for (size_t i = 0; i < bound.size(); ++i)
-      if (used_[i] && !bound[i] && !p_.dims[i].upper)
+      if (used_[i] && !bound[i] && !p_.dims[i].run)
         return bad("dim '" + p_.dims[i].name + "' is not the whole extent of any input's axis, so nothing binds it");
+    return {};
+  }
+
+  // Dims that instructions set, as often as they like.
+  Status set_dims(std::vector<bool>& bound) const {
+    for (const Instruction& instruction : p_.body) {
+      if (instruction.kind == InstructionKind::copy) QUARTET_TRY(expression(instruction.bytes, "the size of a copy"));
+      if (instruction.kind != InstructionKind::set && instruction.kind != InstructionKind::read) continue;
+      const auto dim = static_cast<size_t>(instruction.first);
+      if (instruction.kind == InstructionKind::set) QUARTET_TRY(expression(instruction.bytes, "what a dim is set to"));
+      if (!p_.dims[dim].run)
+        return bad("dim '" + p_.dims[dim].name + "' is set by the run, though it is not the run's to set");
+      bound[dim] = true;
+    }
     return {};
   }
 
@@ -127,7 +143,13 @@ class Verifier {
     for (size_t i = 0; i < p_.workspace.size(); ++i) {
       QUARTET_TRY(expression(p_.workspace[i].bytes, "size of workspace slot " + std::to_string(i)));
       QUARTET_TRY(expression(p_.workspace[i].offset, "offset of workspace slot " + std::to_string(i)));
+      if (p_.workspace[i].region < -1 || p_.workspace[i].region >= static_cast<int32_t>(p_.workspace.size()))
+        return bad("workspace slot " + std::to_string(i) + " is in region " + std::to_string(p_.workspace[i].region));
+      if (is_open(p_, p_.workspace[i].offset) || (is_open(p_, p_.workspace[i].bytes) && p_.workspace[i].region < 0))
+        return bad("workspace slot " + std::to_string(i) + " is in the arena, though its size or offset is not known " +
+                   "before the run");
     }
+    if (is_open(p_, p_.workspace_bytes)) return bad("the workspace size is not known before the run");
     return expression(p_.workspace_bytes, "workspace size");
   }
 
@@ -274,9 +296,9 @@ class Verifier {
     QUARTET_TRY(check_lifetimes(p_));
     std::vector<int64_t> small, large;
     for (const DimInfo& dim : p_.dims) {
-      if (dim.upper) {
+      if (dim.run) {
         for (std::vector<int64_t>* sample : {&small, &large})
-          sample->push_back(value_at(*dim.upper, *sample).value_or(0));
+          sample->push_back(dim.upper ? value_at(*dim.upper, *sample).value_or(0) : 0);
         continue;
       }
       const int64_t least = std::max<int64_t>(dim.lower, 1);

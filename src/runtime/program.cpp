@@ -152,7 +152,7 @@ Status LoadedProgram::prepare(const LoadOptions& options) {
   for (const program::Loop& loop : program_.loops) need(loop.trip), need(loop.condition), need(loop.next);
   for (const program::Instruction& instruction : program_.body)
     if (instruction.kind == program::InstructionKind::branch || instruction.kind == program::InstructionKind::check ||
-        instruction.kind == program::InstructionKind::copy)
+        instruction.kind == program::InstructionKind::copy || instruction.kind == program::InstructionKind::read)
       need(instruction.from);
   for (const program::Program::Copy& copy : program_.copies)
     if (copy.from.storage == program::Storage::constant) needed[static_cast<size_t>(copy.from.index)] = true;
@@ -180,7 +180,7 @@ Result<std::vector<Shape>> LoadedProgram::output_shapes(std::span<const std::spa
   QUARTET_ASSIGN(const std::vector<int64_t> dims, bind_dims(input_shapes));
   std::vector<Shape> shapes;
   for (size_t i = 0; i < program_.outputs.size(); ++i) {
-    QUARTET_ASSIGN(Extents extents, extents_at(program_.outputs[i], dims, output_name(program_, i)));
+    QUARTET_ASSIGN(Extents extents, planned_extents(program_, program_.outputs[i], dims, output_name(program_, i)));
     shapes.push_back(std::move(extents.shape));
   }
   return shapes;

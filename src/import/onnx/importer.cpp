@@ -26,10 +26,10 @@ std::string shown(std::string_view name) { return "'" + std::string(name.substr(
 
 const OpRow* find_row(std::string_view op, int64_t version) {
   for (const auto rows :
-       {math_ops(),    activation_ops(), matmul_ops(),  reduce_ops(), shape_ops(),  slice_ops(),    constant_ops(),
-        conv_ops(),    pool_ops(),       norm_ops(),    resize_ops(), trig_ops(),   quantize_ops(), index_ops(),
-        block_ops(),   einsum_ops(),     loss_ops(),    sort_ops(),   window_ops(), control_ops(),  rnn_ops(),
-        scatter_ops(), sample_ops(),     fourier_ops(), roi_ops()})
+       {math_ops(),    activation_ops(), matmul_ops(),  reduce_ops(), shape_ops(),   slice_ops(),    constant_ops(),
+        conv_ops(),    pool_ops(),       norm_ops(),    resize_ops(), trig_ops(),    quantize_ops(), index_ops(),
+        block_ops(),   einsum_ops(),     loss_ops(),    sort_ops(),   window_ops(),  control_ops(),  scan_ops(),
+        nonzero_ops(), rnn_ops(),        scatter_ops(), sample_ops(), fourier_ops(), roi_ops()})
     for (const OpRow& row : rows)
       if (row.op == op && version >= row.since && version < row.until) return &row;
   return nullptr;

@@ -120,6 +120,92 @@ TEST_F(RunTest, WhatDoesNotFitIsNamed) {
                     "outputs"));
 }
 
+// An output whose first dim only the run knows: as many rows as the input says.
+class OpenOutput : public RunTest {
+ protected:
+  void SetUp() override {
+    RunTest::SetUp();
+    if (IsSkipped()) return;
+    const char* const text = R"(dim t run
+      graph(%n: i64, %x: f32[3]) {
+        %rows = loop %n, _ {trip=[t]} : f32[t, 3] do (%i: i64, %c: bool) {
+          %k = cast %i {to=f32}
+          %r = mul %x, %k
+          yield %c, %r
+        }
+        return %rows as rows
+      })";
+    quartet_graph* raw = nullptr;
+    ASSERT_TRUE(is_ok(quartet_graph_parse(context_.get(), text, std::strlen(text), &raw, error_.out()), error_));
+    program_ = compile(Graph(raw));
+    in_[0] = make_struct<quartet_tensor>();
+    in_[0].dtype = QUARTET_DTYPE_I64;
+    in_[0].data = &trips_;
+    in_[0].bytes = sizeof trips_;
+    in_[1] = tensor_of(row_, {3});
+  }
+  int32_t run(quartet_tensor& out) { return quartet_run_sync(program_.get(), in_, 2, &out, 1, error_.out()); }
+
+  int64_t trips_ = 5;
+  std::vector<float> row_{1, 2, 4};
+  quartet_tensor in_[2];
+};
+
+TEST_F(OpenOutput, ItsShapeIsOpenBeforeTheRun) {
+  auto out = empty_tensor();
+  ASSERT_TRUE(is_ok(quartet_program_output_shapes(program_.get(), in_, 2, &out, 1, error_.out()), error_));
+  EXPECT_EQ(out.rank, 2);
+  EXPECT_EQ(out.dims[0], -1);
+  EXPECT_EQ(out.dims[1], 3);
+  EXPECT_EQ(out.bytes, 0U);
+}
+
+TEST_F(OpenOutput, TheRunMakesTheBuffer) {
+  for (const int64_t trips : {5, 0, 1000}) {
+    trips_ = trips;
+    auto out = empty_tensor();
+    ASSERT_TRUE(is_ok(run(out), error_));
+    const Buffer buffer(out.buffer);
+    ASSERT_NE(out.buffer, nullptr);
+    EXPECT_EQ(out.dims[0], trips);
+    EXPECT_EQ(out.bytes, static_cast<uint64_t>(trips) * 12);
+    if (trips > 0) EXPECT_EQ(static_cast<const float*>(out.data)[3 * trips - 1], 4.0F * static_cast<float>(trips - 1));
+  }
+}
+
+TEST_F(OpenOutput, IntoMemoryGivenIfItSuffices) {
+  std::vector<float> y(16, -5);
+  auto out = empty_tensor();
+  out.data = y.data();
+  out.bytes = 60;
+  ASSERT_TRUE(is_ok(run(out), error_));
+  EXPECT_EQ(out.dims[0], 5);
+  EXPECT_EQ(y[14], 16);
+  EXPECT_EQ(y[15], -5);
+  out.bytes = 59;
+  EXPECT_TRUE(fails(run(out), error_, QUARTET_E_RESOURCE_EXHAUSTED, "'rows': it has room for 59 bytes"));
+  EXPECT_EQ(out.dims[0], 5) << "left as it was";
+}
+
+TEST_F(OpenOutput, ABindingKeepsItsMemory) {
+  quartet_binding* raw = nullptr;
+  ASSERT_TRUE(is_ok(quartet_binding_create(program_.get(), &raw, error_.out()), error_));
+  const Binding binding(raw);
+  for (uint32_t i = 0; i < 2; ++i) ASSERT_TRUE(is_ok(quartet_binding_set_input(raw, i, &in_[i], error_.out()), error_));
+  auto out = empty_tensor();
+  ASSERT_TRUE(is_ok(quartet_binding_prepare(raw, error_.out()), error_));
+  ASSERT_TRUE(is_ok(quartet_binding_get_output(raw, 0, &out, error_.out()), error_));
+  EXPECT_EQ(out.dims[0], -1);
+  for (const int64_t trips : {4, 400, 2}) {
+    trips_ = trips;
+    ASSERT_TRUE(is_ok(quartet_binding_run(raw, error_.out()), error_));
+    ASSERT_TRUE(is_ok(quartet_binding_get_output(raw, 0, &out, error_.out()), error_));
+    EXPECT_EQ(out.dims[0], trips);
+    EXPECT_EQ(out.bytes, static_cast<uint64_t>(trips) * 12);
+    EXPECT_EQ(static_cast<const float*>(out.data)[3 * trips - 1], 4.0F * static_cast<float>(trips - 1));
+  }
+}
+
 TEST_F(RunTest, StridedTensors) {
   // The rows as columns of a [4, 2] array.
   std::vector<float> columns{1, -1, 2, 0, 3, 1, 4, 0};
