@@ -36,6 +36,12 @@ TEST(IntExpr, AlgebraIsNormal) {
   EXPECT_EQ(ceil_div(IntExpr(7), IntExpr(2)), IntExpr(4));
 }
 
+// Terms that divide to numbers leave, also when no other term divides.
+TEST(IntExpr, NumericQuotientsLeaveTheRest) {
+  EXPECT_EQ(floor_div(n * IntExpr(3) + m, n), floor_div(m, n) + IntExpr(3));
+  EXPECT_EQ(floor_mod(n * IntExpr(3) + m, n), floor_mod(m, n));
+}
+
 TEST(IntExpr, OverflowAndZeroDivisionAreInvalid) {
   EXPECT_FALSE((IntExpr(INT64_MAX) + IntExpr(1)).is_valid());
   EXPECT_FALSE(((n + IntExpr(INT64_MAX)) * IntExpr(2)).is_valid());
