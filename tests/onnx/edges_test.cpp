@@ -145,6 +145,26 @@ TEST(OnnxEdges, ASplitHoldsItsSymbolToTheSum) {
   EXPECT_NE(test::refusal(wrong).find("do not add up"), std::string::npos);
 }
 
+TEST(OnnxEdges, ASplitIntoANumberOfPartsLeavesTheLastOnesShort) {
+  OnnxModel model(18);
+  model.input("x", {"n"});
+  model.node(OnnxNode("Split", {"x"}, {"a", "b", "c"}).integer("num_outputs", 3)).output("a").output("b").output("c");
+  const Compiled compiled(model);
+  const std::vector<std::pair<int64_t, std::vector<int64_t>>> cases = {{0, {0, 0, 0}}, {1, {1, 0, 0}}, {2, {1, 1, 0}},
+                                                                       {4, {2, 2, 0}}, {5, {2, 2, 1}}, {17, {6, 6, 5}}};
+  for (const auto& [extent, parts] : cases) {
+    double at = 0;
+    for (size_t o = 0; o < 3; ++o) {
+      std::vector<double> wanted;
+      for (int64_t i = 0; i < parts[o]; ++i) wanted.push_back(at++);
+      compiled.expect({ramp({extent})}, {parts[o]}, wanted, o);
+    }
+  }
+  OnnxModel equal(13);
+  equal.input("x", {"5"}).node(OnnxNode("Split", {"x"}, {"a", "b"})).output("a").output("b");
+  EXPECT_NE(test::refusal(equal).find("does not split into 2 equal parts"), std::string::npos);
+}
+
 TEST(OnnxEdges, DimsThatMustBeEqualAreHeldToBe) {
   OnnxModel expand(13);
   expand.input("x", {"n", "1"}).initializer(ints("s", {2}, {3, 2}));

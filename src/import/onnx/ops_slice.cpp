@@ -143,9 +143,17 @@ Result<std::vector<IntExpr>> parts_of(NodeContext& c, const IntExpr& dim, size_t
     }
   } else {
     const auto count = static_cast<int64_t>(c.output_count());
+    if (c.version() < 18 && dim.is_constant() && *dim.constant() % count != 0)
+      return make_error(Code::invalid_argument, "an axis of %lld does not split into %lld equal parts",
+                        static_cast<long long>(*dim.constant()), static_cast<long long>(count));
+    // From version 18 on the last parts may be shorter, or empty.
     const IntExpr chunk = c.version() >= 18 ? ceil_div(dim, IntExpr(count)) : floor_div(dim, IntExpr(count));
-    parts.assign(static_cast<size_t>(count) - 1, chunk);
-    parts.push_back(dim - chunk * IntExpr(count - 1));
+    IntExpr begin = 0;
+    for (int64_t i = 1; i <= count; ++i) {
+      const IntExpr end = i == count ? dim : c.simple(min(chunk * IntExpr(i), dim));
+      parts.push_back(c.simple(end - begin));
+      begin = end;
+    }
   }
   if (parts.size() != c.output_count())
     return make_error(Code::invalid_argument, "%zu parts for %zu outputs", parts.size(), c.output_count());

@@ -93,6 +93,19 @@ TEST(OnnxOps, ReductionAxesByTheCallerAreChosenAtRunTime) {
   EXPECT_FALSE(failure_of(model, {x, i64({1}, {2})}).empty());
 }
 
+// ---- What fails in the middle of a composition ----
+
+TEST(OnnxOps, CompositionsThatFailHalfWaySayWhy) {
+  OnnxModel top(11);
+  top.input("x", {"5"}, 9).initializer(ints("k", {1}, {1}));
+  top.node(OnnxNode("TopK", {"x", "k"}, {"v", "i"})).output("v").output("i");
+  EXPECT_NE(refusal(top).find("node TopK"), std::string::npos);
+  OnnxModel frames(17);
+  frames.input("x", {"1", "3", "1"}).initializer(ints("s", {}, {int64_t{1} << 40})).initializer(ints("l", {}, {2}));
+  frames.node(OnnxNode("STFT", {"x", "s", "", "l"}, {"y"})).output("y");
+  EXPECT_NE(refusal(frames).find("node STFT"), std::string::npos);
+}
+
 // ---- Resize and Pad ----
 
 TEST(OnnxOps, ResizesSymbolicSizes) {
