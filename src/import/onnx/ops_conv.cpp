@@ -155,8 +155,8 @@ class Transposed {
     for (size_t i = 0; i < spatial; ++i) {
       const auto places = filters[i + 2].constant();
       if (!places || *places < 1) return Status(Code::unsupported, "filters of unknown shape");
-      if (strides[i] < 1 || dilations[i] < 1 || strides[i] > 1024 || more[i] < 0 || *places > (1 << 20) ||
-          dilations[i] > (1 << 20))
+      if (strides[i] < 1 || dilations[i] < 1 || strides[i] > 1024 || more[i] < 0 || more[i] > INT32_MAX ||
+          *places > (1 << 20) || dilations[i] > (1 << 20))
         return Status(Code::invalid_argument, "a stride, dilation or output_padding out of range");
       Axis axis;
       axis.stride = strides[i];

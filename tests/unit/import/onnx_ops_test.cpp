@@ -106,6 +106,20 @@ TEST(OnnxOps, CompositionsThatFailHalfWaySayWhy) {
   EXPECT_NE(refusal(frames).find("node STFT"), std::string::npos);
 }
 
+TEST(OnnxOps, WindowsOutOfRangeAreRefused) {
+  OnnxModel wide(13);
+  wide.input("x", {"1", "1", "3"}).initializer(floats("w", {1, 1, 2}, {1, 2}));
+  wide.node(OnnxNode("ConvTranspose", {"x", "w"}, {"y"}).integers("output_padding", {INT64_MAX})).output("y");
+  EXPECT_NE(refusal(wide).find("out of range"), std::string::npos);
+  OnnxModel pool(13);
+  pool.input("x", {"1", "1", "3", "3", "3"});
+  pool.node(OnnxNode("MaxPool", {"x"}, {"y", "i"})
+                .integers("kernel_shape", {INT32_MAX, INT32_MAX, INT32_MAX})
+                .text("auto_pad", "SAME_UPPER"));
+  pool.output("y").output("i");
+  EXPECT_NE(refusal(pool).find("places"), std::string::npos);
+}
+
 // ---- Resize and Pad ----
 
 TEST(OnnxOps, ResizesSymbolicSizes) {
