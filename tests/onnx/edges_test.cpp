@@ -130,6 +130,25 @@ TEST(OnnxEdges, SlicesByTheCallerTakeTheSameBounds) {
   compiled.expect(by(3, INT64_MAX, INT64_MAX), {1}, {3});
 }
 
+TEST(OnnxEdges, SlicesByWhatTheRunComputesTakeTheSameBounds) {
+  const auto model = [](int64_t step) {
+    OnnxModel m(13);
+    m.input("x", {"n"}).input("s", {"1"}, 7).input("e", {"1"}, 7);
+    m.initializer(ints("zero", {1}, {0})).initializer(ints("p", {1}, {step}));
+    m.node(OnnxNode("Add", {"s", "zero"}, {"t"})).node(OnnxNode("Sub", {"e", "zero"}, {"u"}));
+    return m.node(OnnxNode("Slice", {"x", "t", "u", "zero", "p"}, {"y"})).output("y");
+  };
+  const auto by = [](int64_t extent, int64_t start, int64_t end) {
+    return std::vector<test::Tensor>{ramp({extent}), i64({1}, {start}), i64({1}, {end})};
+  };
+  const Compiled back(model(-1)), far(model(INT64_MIN)), further(model(INT64_MAX));
+  back.expect(by(5, -1, INT64_MIN), {5}, {4, 3, 2, 1, 0});
+  back.expect(by(5, -100, INT64_MIN), {1}, {0});
+  back.expect(by(0, -100, INT64_MIN), {0}, {});
+  far.expect(by(5, 2, INT64_MIN), {1}, {2});
+  further.expect(by(5, 1, INT64_MAX), {1}, {1});
+}
+
 TEST(OnnxEdges, ASplitHoldsItsSymbolToTheSum) {
   OnnxModel model(13);
   model.input("x", {"n"}).initializer(ints("s", {3}, {1, 0, 2}));

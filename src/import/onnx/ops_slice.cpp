@@ -119,15 +119,19 @@ Status slice_in_run(NodeContext& c) {
     return Status(Code::invalid_argument, "starts, ends, axes and steps differ in number");
   for (size_t i = 0; i < axes.size(); ++i) {
     QUARTET_ASSIGN(const int64_t axis, c.axis(axes[i], y.rank()));
-    if (steps[i] == 0 || steps[i] == INT64_MIN) return Status(Code::invalid_argument, "a step is 0 or too large");
+    if (steps[i] == 0) return Status(Code::invalid_argument, "a step is 0");
+    steps[i] = std::clamp(steps[i], -kLongestStep, kLongestStep);
     const auto d = static_cast<size_t>(axis), j = static_cast<size_t>(i);
     const Expr extent = e.dim(y.dim(d), DType::i64);
     const bool forward = steps[j] > 0;
-    const auto bound = [&](const Expr& list) {
+    // Backwards the first element is one of the axis, if it has any.
+    const auto bound = [&](const Expr& list, bool is_start) {
       const Expr at = from_front(list.element(static_cast<int64_t>(j)), extent);
-      return forward ? max(min(at, extent), 0) : max(min(at, extent - 1), -1);
+      if (forward) return max(min(at, extent), 0);
+      const Expr high = min(at, extent - 1);
+      return is_start ? max(high, min(extent - 1, 0)) : max(high, -1);
     };
-    const Expr first = bound(starts), last = bound(ends);
+    const Expr first = bound(starts, true), last = bound(ends, false);
     const int64_t stride = forward ? steps[j] : -steps[j];
     const Expr way = max(forward ? last - first : first - last, 0);
     const Expr length = stride == 1 ? way : (way + e.number(DType::i64, stride - 1)) / e.number(DType::i64, stride);
