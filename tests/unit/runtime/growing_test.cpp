@@ -62,7 +62,9 @@ class GrowingRun : public testing::Test {
     ASSERT_TRUE(program.ok()) << program.status().message();
     program::plan_memory(*program);
     const KernelFunction functions[] = {append, reverse};
-    auto loaded = LoadedProgram::from_functions(*std::move(program), functions, {});
+    LoadOptions options;
+    options.allocator = std::make_shared<CountingAllocator>(system_allocator(), uint64_t{1} << 24);
+    auto loaded = LoadedProgram::from_functions(*std::move(program), functions, options);
     ASSERT_TRUE(loaded.ok()) << loaded.status().message();
     program_ = *std::move(loaded);
   }
