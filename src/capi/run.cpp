@@ -17,6 +17,22 @@ std::string where(const char* role, size_t index, const program::TensorInfo& inf
   return format("%s %zu '%s': ", role, index, info.name.c_str());
 }
 
+bool takes_default(const runtime::LoadedProgram& program, size_t index, const quartet_tensor& tensor, bool with_memory,
+                   TensorRef& ref) {
+  const program::InputDefault* given = program.input_default(index);
+  if (given == nullptr || tensor.data != nullptr || tensor.buffer != nullptr) return false;
+  // Where memory does not count, dims tell.
+  if (!with_memory && tensor.rank != 0) return false;
+  ref = {};
+  ref.dtype = program.inputs()[index].dtype;
+  ref.dims = given->shape;
+  // A run only reads its inputs.
+  ref.data = static_cast<std::byte*>(const_cast<void*>(program.constant(given->constant)));
+  ref.bytes = ref.dense_bytes = program.program().constants[static_cast<size_t>(given->constant)].bytes;
+  ref.has_memory = true;
+  return true;
+}
+
 Result<InputRefs> input_refs(const quartet_program& program, const quartet_tensor* inputs, uint32_t count,
                              bool with_memory) {
   const auto& infos = program.loaded().inputs();
@@ -26,6 +42,11 @@ Result<InputRefs> input_refs(const quartet_program& program, const quartet_tenso
   const TensorArray<const quartet_tensor> array(inputs, count);
   InputRefs refs;
   for (uint32_t i = 0; i < count; ++i) {
+    if (TensorRef given; takes_default(program.loaded(), i, array[i], with_memory, given)) {
+      refs.shapes.push_back(given.dims);
+      refs.tensors.push_back(given);
+      continue;
+    }
     auto ref = tensor_ref(array[i], infos[i].dtype, Role::input, with_memory);
     if (!ref.ok()) return ref.status().with_prefix(where("input", i, infos[i]));
     if (with_memory && !ref->has_memory && ref->dense_bytes != 0) {

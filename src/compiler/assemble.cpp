@@ -80,6 +80,12 @@ class Assembler {
       program_.inputs.push_back(describe_value(id, main_.values[static_cast<size_t>(id)].name));
     for (size_t i = 0; i < main_.body.results.size(); ++i)
       program_.outputs.push_back(describe_value(main_.body.results[i], main_.output_names[i]));
+    for (const graph::InputDefault& given : placed_.graph->defaults) {
+      const graph::Constant& constant = placed_.graph->constants[static_cast<size_t>(given.constant)];
+      program::InputDefault& made = program_.defaults.emplace_back();
+      made = {given.input, stages_.constant(constant).index, {}};
+      for (const IntExpr& extent : constant.type.shape) made.shape.push_back(*extent.constant());
+    }
     assume(main_.body);
   }
 

@@ -101,10 +101,18 @@ struct Constant {
   Digest digest;
 };
 
+// What an input of main is when a run leaves it out. Where the input's dim is a symbol, the constant's extent binds it.
+struct InputDefault {
+  int32_t input = 0;     // its place among main's arguments
+  int32_t constant = 0;  // index into Graph::constants
+  bool operator==(const InputDefault&) const = default;
+};
+
 struct Graph {
   std::vector<DimSymbol> symbols;
   std::vector<Constant> constants;
-  std::vector<Function> functions;  // [0] is main
+  std::vector<Function> functions;     // [0] is main
+  std::vector<InputDefault> defaults;  // ascending by input, each once
 
   const Function& main() const { return functions.front(); }
 };

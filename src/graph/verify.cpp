@@ -273,6 +273,24 @@ Status verify_interface(const Graph& graph) {
   return {};
 }
 
+Status verify_defaults(const Graph& graph) {
+  const Function& main = graph.main();
+  const Dims dims(graph.symbols);
+  int32_t last = -1;
+  for (const InputDefault& given : graph.defaults) {
+    const auto input = static_cast<size_t>(given.input);
+    if (given.input <= last || input >= main.body.arguments.size() || given.constant < 0 ||
+        static_cast<size_t>(given.constant) >= graph.constants.size())
+      return make_error(Code::invalid_argument, "constant %d as the default of input %d", given.constant, given.input);
+    last = given.input;
+    const Value& value = main.values[static_cast<size_t>(main.body.arguments[input])];
+    const Constant& constant = graph.constants[static_cast<size_t>(given.constant)];
+    QUARTET_TRY(
+        check_default(value.type, constant.type, dims).with_prefix("the default of input '" + value.name + "': "));
+  }
+  return {};
+}
+
 void add_symbols(const Shape& shape, std::set<Symbol>& used) {
   for (const IntExpr& dim : shape)
     for (const Symbol s : dim.symbols()) used.insert(s);
@@ -324,6 +342,7 @@ Status verify(const Graph& graph) {
     std::unordered_map<Symbol, bool> born;
     for (size_t i = 0; i < graph.functions.size(); ++i) QUARTET_TRY(FunctionVerifier(graph, signatures, i, born).run());
     QUARTET_TRY(verify_interface(graph));
+    QUARTET_TRY(verify_defaults(graph));
     return verify_bindings(graph);
   };
   return check().with_stage("graph");

@@ -101,6 +101,7 @@ class Grinder {
     for (const ValueId id : main.body.arguments) {
       QUARTET_ASSIGN(map_[id], builder_.input(main.values[static_cast<size_t>(id)].name, type_in(main, id)));
     }
+    QUARTET_TRY(builder_.copy_defaults(source_));
     QUARTET_TRY(walk(main.body));
     QUARTET_ASSIGN(const std::vector<ValueId> results, mapped(main.body.results));
     for (size_t i = 0; i < results.size(); ++i) QUARTET_TRY(builder_.output(results[i], main.output_names[i]));

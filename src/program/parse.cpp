@@ -257,6 +257,14 @@ class Parser {
       line.need_field("output");
       copy.output = line.integer<int32_t>();
       p_.copies.push_back(copy);
+    } else if (what == "default") {
+      InputDefault given;
+      given.input = line.integer<int32_t>();
+      line.need_field("constant");
+      given.constant = line.integer<int32_t>();
+      line.expect(";");
+      for (const IntExpr& extent : line.expressions()) given.shape.push_back(extent.constant().value_or(-1));
+      p_.defaults.push_back(std::move(given));
     } else {
       line.fail("'" + std::string(what) + "' begins no line of a program");
     }

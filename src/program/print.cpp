@@ -19,6 +19,7 @@
 //   prepare 0; kernel 1 [constant 0, prepared 0]; tasks 4; wave 0; cost 1e-06
 //   stage 0; kernel 0 [input 0, prepared 0, slot 0]; tasks ceil_div(s0, 4); wave 1; after [0]; cost 1e-06; library
 //   copy input 0; output 1
+//   default 1; constant 2; [4, 5]
 //
 // and, unless the body is one run of all stages, its instructions in order, indented by what stands around them:
 //
@@ -225,6 +226,9 @@ std::string print(const Program& p) {
   for (size_t i = 0; i < p.stages.size(); ++i) out += "stage " + std::to_string(i) + stage_text(p.stages[i]);
   for (const Program::Copy& copy : p.copies)
     out += "copy " + reference(copy.from) + "; output " + std::to_string(copy.output) + "\n";
+  for (const InputDefault& given : p.defaults)
+    out += "default " + std::to_string(given.input) + "; constant " + std::to_string(given.constant) + "; " +
+           list(given.shape, [](int64_t extent) { return std::to_string(extent); }) + "\n";
   for (size_t i = 0; i < p.loops.size(); ++i) out += "loop " + std::to_string(i) + loop_text(p.loops[i]);
   for (size_t i = 0; i < p.messages.size(); ++i)
     out += "message " + std::to_string(i) + " " + quoted(p.messages[i]) + "\n";

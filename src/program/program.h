@@ -59,6 +59,14 @@ struct ConstantInfo {
   Bytes inline_data;  // small constants travel inside; empty otherwise
 };
 
+// What an input is when a run leaves it out.
+struct InputDefault {
+  int32_t input = 0;     // index of the program's input
+  int32_t constant = 0;  // index into Program::constants
+  std::vector<int64_t> shape;
+  bool operator==(const InputDefault&) const = default;
+};
+
 // A prepared buffer: the result of prepare stages, computed once at load.
 struct PreparedInfo {
   IntExpr bytes;  // constant
@@ -166,7 +174,8 @@ struct Program {
     int32_t output = 0;
   };
   std::vector<Copy> copies;
-  bool flush_denormals = false;  // run with denormals taken and given as zero; off: kept
+  std::vector<InputDefault> defaults;  // ascending by input, each once
+  bool flush_denormals = false;        // run with denormals taken and given as zero; off: kept
 };
 
 // Bytes of a buffer that exists; invalid when they overflow.

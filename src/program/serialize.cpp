@@ -244,6 +244,11 @@ void write(ByteWriter& out, const Program& program) {
   write_control(out, program);
   write_list(out, program.copies,
              [&](const Program::Copy& copy) { write_reference(out, copy.from), out.i32(copy.output); });
+  write_list(out, program.defaults, [&](const InputDefault& given) {
+    out.i32(given.input);
+    out.i32(given.constant);
+    write_list(out, given.shape, [&](int64_t extent) { out.i64(extent); });
+  });
 }
 
 Result<Program> read(ByteReader& in) {
@@ -278,6 +283,13 @@ Result<Program> read(ByteReader& in) {
     copy.from = read_reference(in);
     copy.output = in.i32();
     return copy;
+  });
+  read_list(in, program.defaults, 16, [&] {
+    InputDefault given;
+    given.input = in.i32();
+    given.constant = in.i32();
+    read_list(in, given.shape, 8, [&] { return in.i64(); });
+    return given;
   });
   if (!in.ok()) return in.status().with_stage("program");
   // Whatever is wrong with bytes that claim to be a program is corruption, but what is merely beyond this build stays

@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "base/checked.h"
 #include "base/utf8.h"
 
 #include "program/body.h"
@@ -46,6 +47,7 @@ class Verifier {
     QUARTET_TRY(views());
     QUARTET_TRY(verify_body(p_));
     QUARTET_TRY(copies());
+    QUARTET_TRY(defaults());
     QUARTET_TRY(outputs_written());
     QUARTET_TRY(bound_dims());
     return memory();
@@ -149,6 +151,29 @@ class Verifier {
     }
     if (is_open(p_, p_.workspace_bytes)) return bad("the workspace size is not known before the run");
     return expression(p_.workspace_bytes, "workspace size");
+  }
+
+  Status defaults() const {
+    int32_t last = -1;
+    for (const InputDefault& given : p_.defaults) {
+      const std::string who = "the default of input " + std::to_string(given.input);
+      if (given.input <= last || static_cast<size_t>(given.input) >= p_.inputs.size())
+        return bad(who + " is out of order or of no input");
+      last = given.input;
+      if (given.constant < 0 || static_cast<size_t>(given.constant) >= p_.constants.size())
+        return bad(who + " is constant " + std::to_string(given.constant) + ", which is none");
+      const TensorInfo& input = p_.inputs[static_cast<size_t>(given.input)];
+      if (given.shape.size() != input.shape.size()) return bad(who + " has another rank");
+      auto bytes = std::optional<uint64_t>(size_of(input.dtype));
+      for (size_t axis = 0; axis < given.shape.size(); ++axis) {
+        const auto extent = input.shape[axis].constant();
+        if (given.shape[axis] < 0 || (extent && *extent != given.shape[axis])) return bad(who + " has another shape");
+        bytes = bytes ? checked_mul<uint64_t>(*bytes, static_cast<uint64_t>(given.shape[axis])) : bytes;
+      }
+      if (bytes != p_.constants[static_cast<size_t>(given.constant)].bytes)
+        return bad(who + " is a constant of another size");
+    }
+    return {};
   }
 
   Status kernels() const {

@@ -156,10 +156,18 @@ Status LoadedProgram::prepare(const LoadOptions& options) {
       need(instruction.from);
   for (const program::Program::Copy& copy : program_.copies)
     if (copy.from.storage == program::Storage::constant) needed[static_cast<size_t>(copy.from.index)] = true;
+  for (const program::InputDefault& given : program_.defaults) needed[static_cast<size_t>(given.constant)] = true;
   for (size_t i = 0; i < constants_.size(); ++i)
     if (!needed[i]) constants_[i] = {};
   inline_constants_.clear();
   return {};
+}
+
+const program::InputDefault* LoadedProgram::input_default(size_t input) const {
+  const auto at = std::lower_bound(
+      program_.defaults.begin(), program_.defaults.end(), input,
+      [](const program::InputDefault& given, size_t wanted) { return static_cast<size_t>(given.input) < wanted; });
+  return at != program_.defaults.end() && static_cast<size_t>(at->input) == input ? &*at : nullptr;
 }
 
 Result<std::vector<int64_t>> LoadedProgram::bind_dims(std::span<const std::span<const int64_t>> input_shapes) const {

@@ -84,6 +84,9 @@ class LoadedProgram : public std::enable_shared_from_this<LoadedProgram> {
   // stage.
   double library_share(std::span<const int64_t> tasks) const;
 
+  // What an input is when a run leaves it out; null if it may not be left out.
+  const program::InputDefault* input_default(size_t input) const;
+
   // For executors.
   KernelFunction function(int32_t kernel) const { return functions_[static_cast<size_t>(kernel)]; }
   const void* constant(int32_t index) const { return constants_[static_cast<size_t>(index)].data; }

@@ -124,20 +124,23 @@ void drop_functions(Graph& graph) {
     });
 }
 
-// Constants that are used, in the order of their first use.
+// Constants that are used, in the order of their first use; then those of defaults.
 void drop_constants(Graph& graph) {
   std::vector<int32_t> table(graph.constants.size(), -1);
   std::vector<Constant> kept;
+  const auto keep = [&](int32_t& constant) {
+    int32_t& number = table[static_cast<size_t>(constant)];
+    if (number < 0) {
+      number = static_cast<int32_t>(kept.size());
+      kept.push_back(graph.constants[static_cast<size_t>(constant)]);
+    }
+    constant = number;
+  };
   for (Function& function : graph.functions)
     for_each_op(function.body, [&](Op& op) {
-      if (op.constant < 0) return;
-      int32_t& number = table[static_cast<size_t>(op.constant)];
-      if (number < 0) {
-        number = static_cast<int32_t>(kept.size());
-        kept.push_back(graph.constants[static_cast<size_t>(op.constant)]);
-      }
-      op.constant = number;
+      if (op.constant >= 0) keep(op.constant);
     });
+  for (graph::InputDefault& given : graph.defaults) keep(given.constant);
   graph.constants = std::move(kept);
 }
 

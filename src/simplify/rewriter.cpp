@@ -53,6 +53,7 @@ Status Rewriter::walk_function(const graph::Function& function, bool main) {
     QUARTET_ASSIGN(map_[id],
                    main ? builder_.input(value.name, value.type) : builder_.parameter(value.type, value.name));
   }
+  if (main) QUARTET_TRY(builder_.copy_defaults(source_));
   QUARTET_TRY(walk_block(function.body));
   QUARTET_ASSIGN(const std::vector<ValueId> results, mapped(function.body.results));
   if (!main) return builder_.function_end(results);
