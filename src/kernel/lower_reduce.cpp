@@ -101,11 +101,9 @@ class Reducer {
 
 }  // namespace
 
-Result<Lowered> lower_reduce(const tile::TileGraph& graph, const tile::Fused& fused, const roller::Plan& plan,
-                             Isa isa) {
-  Lowering lowering(graph, fused, "reduce");
+Result<IntExpr> emit_reduce(Lowering& lowering, const roller::Plan& plan, Isa isa) {
   QUARTET_TRY(add_spatial_runs(lowering, plan));
-  const tile::TensorExpr& expr = fused.expr;
+  const tile::TensorExpr& expr = lowering.expr();
   std::vector<int32_t> reduced;
   for (size_t i = static_cast<size_t>(expr.spatial); i < expr.axes.size(); ++i)
     if (!expr.axes[i].is(1)) reduced.push_back(static_cast<int32_t>(i));
@@ -126,7 +124,7 @@ Result<Lowered> lower_reduce(const tile::TileGraph& graph, const tile::Fused& fu
     point.store_outputs();
   });
   QUARTET_TRY(failure);
-  return lowering.finish(tasks);
+  return tasks;
 }
 
 }  // namespace quartet::kernel
