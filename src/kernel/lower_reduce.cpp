@@ -42,7 +42,6 @@ class Reducer {
       : l_(lowering), b_(lowering.builder()), run_(run), element_(lowering.expr().element) {
     dtype_ = l_.expr().body[static_cast<size_t>(element_)].dtype;
     order_ = tile::reduction_order(dtype_, isa);
-    block_ = tile::softmax_block(dtype_, isa);
   }
 
   Result<Ids> state() {
@@ -76,10 +75,10 @@ class Reducer {
   }
 
   Ids softmax(ValueId extent) {
-    const ValueId size = b_.i64(block_);
+    const ValueId size = b_.i64(tile::kSoftmaxBlock);
     Ids first = block(b_.i64(0), b_.min(size, extent));
-    if (const auto known = b_.constant_of(extent); known && *known <= block_) return first;
-    return b_.loop(LoopKind::serial, size, extent, block_, first, Runs::maybe,
+    if (const auto known = b_.constant_of(extent); known && *known <= tile::kSoftmaxBlock) return first;
+    return b_.loop(LoopKind::serial, size, extent, tile::kSoftmaxBlock, first, Runs::maybe,
                    [&](ValueId lo, std::span<const ValueId> before) {
                      const Ids next = block(lo, b_.min(b_.add(lo, size), extent));
                      const ValueId maximum = b_.max(before[0], next[0]);
@@ -96,7 +95,6 @@ class Reducer {
   int32_t element_;
   DType dtype_;
   tile::ReductionOrder order_;
-  int64_t block_;
 };
 
 }  // namespace

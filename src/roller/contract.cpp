@@ -312,7 +312,10 @@ class Contract {
                            static_cast<double>(b_.bytes * static_cast<size_t>(tasks_m));
     p.l2_bytes = static_cast<double>(outer_points_) * (a_bytes + b_bytes) + static_cast<double>(work_.write_bytes);
     const double compute = compute_seconds(rows, vectors) + packing_seconds(tasks_n);
-    const double memory = p.l2_bytes / bandwidth_for(device_, bytes);
+    // What is fetched again comes from no further than the whole.
+    const double memory =
+        memory_seconds(device_, static_cast<double>(work_.read_bytes), static_cast<double>(work_.write_bytes)) +
+        std::max(0.0, p.l2_bytes - p.dram_bytes) / bandwidth_for(device_, bytes);
     p.seconds = overlapped(compute, memory);
     p.compute = compute;
     const double share = static_cast<double>(std::min(task_m, m_)) / static_cast<double>(m_) *

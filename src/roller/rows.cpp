@@ -261,11 +261,11 @@ class Rows {
         const double all = static_cast<double>(tile::spatial_points(expr, dims_) * bytes_of(t));
         if (is_local(t)) near_bytes_ += all;
         if (std::find(outputs_.begin(), outputs_.end(), t) == outputs_.end()) continue;
-        far_bytes_ += all;
+        far_written_ += all;
         row_bytes_ += is_local(t) ? 0 : all / points_;
       }
     }
-    for (const auto& [tensor, bytes] : once) far_bytes_ += bytes;
+    for (const auto& [tensor, bytes] : once) far_read_ += bytes;
   }
 
   // Whether the rows of one task, which follow one another, read different parts.
@@ -313,16 +313,10 @@ class Rows {
       return p.plan.vector_axis >= 0 && static_cast<size_t>(p.plan.vector_axis) < p.runs.size();
     });
     const int64_t grain = lanes_along_rows ? device_.levels.front().line / 4 : 1;
-    const int64_t worth = task_points(seconds(1), static_cast<int64_t>(points_), device_);
+    // As many rows as stay in L1 from phase to phase. A core takes many such tasks at once, so they may be short.
     const auto near = static_cast<int64_t>(capacity("L1") / std::max(row_bytes_, 1.0));
-    std::optional<double> best;
-    int64_t chosen = 1;
-    for (const int64_t wanted : {worth, std::min(worth, near)}) {
-      tile_ = std::min(even_tile(std::max<int64_t>(wanted, 1), grain), std::max<int64_t>(most, 1));
-      const double time = wall();
-      if (!best || time < *best) best = time, chosen = tile_;
-    }
-    tile_ = chosen;
+    const int64_t worth = task_points(seconds(1), static_cast<int64_t>(points_), device_);
+    tile_ = std::min(even_tile(std::clamp<int64_t>(near, 1, worth), grain), std::max<int64_t>(most, 1));
     return {};
   }
 
@@ -386,7 +380,7 @@ class Rows {
       // Operands that each tile of a contraction fetches anew.
       if (phase.contracts()) moved += std::max(0.0, phase.plan.l2_bytes - phase.plan.dram_bytes) / near;
     }
-    moved += far_bytes_ / bandwidth_for(device_, static_cast<int64_t>(far_bytes_));
+    moved += memory_seconds(device_, far_read_, far_written_);
     return overlapped(compute, moved);
   }
 
@@ -396,9 +390,13 @@ class Rows {
     return extents_.empty() ? 1 : product(count, (extents_.back() + tile_ - 1) / tile_);
   }
 
+  // Tasks that a core takes together count as one, and cores share them evenly.
   double wall() const {
-    const double share = std::min(static_cast<double>(tile_) / points_, 1.0);
-    return wall_time(seconds(tile_) * share, tasks(), device_);
+    const double all = seconds(tile_);
+    const auto points = static_cast<int64_t>(points_);
+    int64_t parts = std::clamp<int64_t>(points / task_points(all, points, device_), 1, tasks());
+    if (parts > device_.cores) parts -= parts % device_.cores;
+    return wall_time(all / static_cast<double>(parts), parts, device_);
   }
 
   Result<Plan> finish() {
@@ -419,7 +417,7 @@ class Rows {
       plan.flops += phase.plan.flops;
       plan.phases.push_back(phase.plan);
     }
-    plan.dram_bytes = far_bytes_;
+    plan.dram_bytes = far_read_ + far_written_;
     plan.l2_bytes = near_bytes_;
     for (const auto& [tensor, inner] : locals_) plan.locals.push_back({tensor, inner});
     plan.reason = format("%zu phases on tiles of %lld rows, %.0f bytes near", phases_.size(),
@@ -437,7 +435,7 @@ class Rows {
   std::vector<IntExpr> axes_;  // row axes
   std::vector<int64_t> extents_;
   double points_ = 1;  // rows in all
-  double row_bytes_ = 0, shared_bytes_ = 0, near_bytes_ = 0, far_bytes_ = 0;
+  double row_bytes_ = 0, shared_bytes_ = 0, near_bytes_ = 0, far_read_ = 0, far_written_ = 0;
   int64_t tile_ = 1;
 };
 

@@ -60,7 +60,8 @@ class Spatial {
     const double cycles = chains() ? chain_cycles(p) : reduces() ? reduce_cycles(vector_axis) : map_cycles(vector_axis);
     const int64_t bytes = work_.read_bytes + work_.write_bytes;
     const double compute = cycles / device_.clock_hz,
-                 memory = static_cast<double>(bytes) / bandwidth_for(device_, bytes);
+                 memory = memory_seconds(device_, static_cast<double>(work_.read_bytes),
+                                         static_cast<double>(work_.write_bytes));
     p.seconds = overlapped(compute, memory);
     p.compute = compute;
     p.flops = static_cast<double>(work_.flops);

@@ -11,6 +11,9 @@
 namespace quartet::welder {
 namespace {
 
+// What stays near needs no place in memory: of costs that are as good as equal the one kernel wins.
+constexpr double kNear = 1.01;
+
 // An edge between two groups: what they would be as one, and what that would save.
 struct Edge {
   double gain = 0;                   // seconds
@@ -149,7 +152,7 @@ class Welder {
       return;
     }
     const double apart = producer.cost + consumer.cost;
-    edge.gain = apart - one->cost;
+    edge.gain = apart * (level_ == EdgeLevel::l2 ? kNear : 1) - one->cost;
     if (edge.gain <= 0) {
       why = format("%.2f us in one, %.2f us in two", one->cost * 1e6, apart * 1e6);
       return;
