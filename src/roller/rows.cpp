@@ -320,10 +320,10 @@ class Rows {
     return {};
   }
 
-  // About `wanted` rows of the last axis, so that the pieces are equal, and whole rounds of the cores if it is the only
-  // one.
+  // At most `wanted` rows of the last axis, whole runs of lanes if they are that many, so that the pieces are equal,
+  // and whole rounds of the cores if it is the only one.
   int64_t even_tile(int64_t wanted, int64_t grain) const {
-    const auto rounded = [&](int64_t rows) { return (rows + grain - 1) / grain * grain; };
+    const auto rounded = [&](int64_t rows) { return rows >= grain ? rows / grain * grain : rows; };
     const int64_t extent = extents_.back();
     if (!axes_.back().is_constant()) return rounded(wanted);
     int64_t pieces = (extent + wanted - 1) / wanted;
