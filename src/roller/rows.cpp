@@ -22,7 +22,7 @@ constexpr double kNearShare = 0.5;  // of L1 or L2 for the rows of a task
 constexpr int64_t kMostInner = 1 << 24;
 
 struct Phase {
-  const Fused* fused = nullptr;
+  std::shared_ptr<const Fused> fused;
   int32_t prefix = 0;         // spatial axes that are rows
   std::vector<IntExpr> runs;  // extents of the runs of the prefix
   std::vector<Plan> choices;  // of a contraction: one a tile; its runs are the same in all
@@ -32,10 +32,10 @@ struct Phase {
 
 class Rows {
  public:
-  Rows(const TileGraph& graph, const std::vector<const Fused*>& phases, const std::vector<TensorId>& outputs,
-       const CpuModel& device)
-      : graph_(graph), outputs_(outputs), device_(device), dims_(tile::dim_values(graph.symbols)) {
-    for (const Fused* fused : phases) phases_.push_back({fused, 0, {}, {}, {}});
+  Rows(const TileGraph& graph, const std::vector<std::shared_ptr<const Fused>>& phases,
+       const std::vector<TensorId>& outputs, const CpuModel& device, RowsMemo& memo)
+      : graph_(graph), outputs_(outputs), device_(device), memo_(memo), dims_(tile::dim_values(graph.symbols)) {
+    for (const auto& fused : phases) phases_.push_back({fused, 0, {}, {}, {}});
   }
 
   Result<Plan> run() {
@@ -151,19 +151,33 @@ class Rows {
       phase.choices.clear();
       const TensorExpr& expr = phase.fused->expr;
       if (phase.contracts()) {
-        QUARTET_ASSIGN(phase.choices, contract_row_plans(graph_, *phase.fused, device_, 0));
+        QUARTET_ASSIGN(phase.choices, contractions(phase, 0));
         QUARTET_TRY(cut_contraction(phase));
         continue;
       }
-      auto plans = spatial_row_plans(graph_, *phase.fused, device_, phase.prefix);
+      const std::vector<Plan>& plans = walks(phase);
       const auto best = std::min_element(plans.begin(), plans.end(),
                                          [](const Plan& a, const Plan& b) { return a.seconds < b.seconds; });
-      phase.plan = std::move(*best);
+      phase.plan = *best;
       phase.runs.clear();
       for (const auto& run : phase.plan.merged)
         if (run.front() < phase.prefix) phase.runs.push_back(extent_of(expr, run));
     }
     return {};
+  }
+
+  const std::vector<Plan>& walks(const Phase& phase) {
+    const auto [at, fresh] = memo_.plans.try_emplace({phase.fused, phase.prefix, -1});
+    if (fresh) at->second = spatial_row_plans(graph_, *phase.fused, device_, phase.prefix);
+    return at->second;
+  }
+
+  Result<std::vector<Plan>> contractions(const Phase& phase, int64_t rows) {
+    const std::tuple key(phase.fused, int32_t{-1}, rows);
+    if (const auto found = memo_.plans.find(key); found != memo_.plans.end()) return found->second;
+    QUARTET_ASSIGN(std::vector<Plan> plans, contract_row_plans(graph_, *phase.fused, device_, rows));
+    memo_.plans[key] = plans;
+    return plans;
   }
 
   static IntExpr extent_of(const TensorExpr& expr, const std::vector<int32_t>& run) {
@@ -345,7 +359,7 @@ class Rows {
         const auto last = axes_.back().constant();
         if (!last || *last % tile_ != 0) return refuse("a tile that cuts a contraction's rows unevenly");
       }
-      QUARTET_ASSIGN(std::vector<Plan> plans, contract_row_plans(graph_, *phase.fused, device_, has_rows ? tile_ : 0));
+      QUARTET_ASSIGN(std::vector<Plan> plans, contractions(phase, has_rows ? tile_ : 0));
       for (Plan& p : plans) p.row_runs = any.row_runs;
       plans.erase(std::remove_if(plans.begin(), plans.end(), [&](const Plan& p) { return !readable(phase, p); }),
                   plans.end());
@@ -428,6 +442,7 @@ class Rows {
   const TileGraph& graph_;
   const std::vector<TensorId>& outputs_;
   const CpuModel& device_;
+  RowsMemo& memo_;
   std::vector<int64_t> dims_;
   std::vector<Phase> phases_;
   std::map<TensorId, int64_t> locals_;  // elements a row
@@ -441,9 +456,9 @@ class Rows {
 
 }  // namespace
 
-Result<Plan> rows_plan(const TileGraph& graph, const std::vector<const Fused*>& phases,
-                       const std::vector<TensorId>& outputs, const CpuModel& device) {
-  return Rows(graph, phases, outputs, device).run();
+Result<Plan> rows_plan(const TileGraph& graph, const std::vector<std::shared_ptr<const Fused>>& phases,
+                       const std::vector<TensorId>& outputs, const CpuModel& device, RowsMemo& memo) {
+  return Rows(graph, phases, outputs, device, memo).run();
 }
 
 }  // namespace quartet::roller

@@ -2,6 +2,9 @@
 // the core's own cache from the first read to the last write.
 #pragma once
 
+#include <map>
+#include <memory>
+#include <tuple>
 #include <vector>
 
 #include "base/status.h"
@@ -11,10 +14,16 @@
 
 namespace quartet::roller {
 
+// Plans of single phases, which the same phase needs in many a group that is tried. For one graph and one device.
+struct RowsMemo {
+  // By phase, how many of its axes are rows, and rows of a task.
+  std::map<std::tuple<std::shared_ptr<const tile::Fused>, int32_t, int64_t>, std::vector<Plan>> plans;
+};
+
 // `phases` in an order in which each reads only what earlier ones or others outside made; `outputs`: tensors that leave
 // the group. Fails with failed_precondition, saying why, when the phases share no rows, or when the rows of the
 // smallest tile do not fit the core's own cache.
-Result<Plan> rows_plan(const tile::TileGraph& graph, const std::vector<const tile::Fused*>& phases,
-                       const std::vector<tile::TensorId>& outputs, const CpuModel& device);
+Result<Plan> rows_plan(const tile::TileGraph& graph, const std::vector<std::shared_ptr<const tile::Fused>>& phases,
+                       const std::vector<tile::TensorId>& outputs, const CpuModel& device, RowsMemo& memo);
 
 }  // namespace quartet::roller

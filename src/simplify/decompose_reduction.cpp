@@ -2,7 +2,6 @@
 #include <limits>
 
 #include "simplify/rules.h"
-#include "tile/reduction_order.h"
 
 namespace quartet::simplify {
 namespace {
@@ -52,7 +51,7 @@ Result<SoftmaxRow> softmax_row(Rewriter& r, const Candidate& c) {
   const int64_t axis = graph::attr_int(c.op, AttrKey::axis);
   const auto length = r.type(x).shape[static_cast<size_t>(axis)].constant();
   SoftmaxRow row;
-  if (!length || *length > tile::kSoftmaxBlock) {
+  if (!length || *length > graph::kSoftmaxBlock) {
     QUARTET_ASSIGN(const std::vector<ValueId> stats, r.emit(OpCode::softmax_stats, {x}, c.op.attrs));
     QUARTET_ASSIGN(row.shifted, r.one(OpCode::sub, {x, stats[0]}));
     row.sum = stats[1];

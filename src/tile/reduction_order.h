@@ -29,6 +29,7 @@
 
 #include "base/dtype.h"
 #include "device/device.h"
+#include "graph/ops.h"
 
 namespace quartet::tile {
 
@@ -41,9 +42,7 @@ struct ReductionOrder {
 ReductionOrder reduction_order(DType accumulator, Isa isa);
 // 0: the chain is never cut.
 int64_t contraction_chunk(DType accumulator, Isa isa);
-// Elements of a block of softmax statistics. A row of one block is what a maximum and a sum of exponentials give, so
-// that a kernel may keep the exponentials of such a row and use them again. A block is walked twice, so it stays in L1.
-inline constexpr int64_t kSoftmaxBlock = 4096;
+using graph::kSoftmaxBlock;
 // The type in which a reduction or contraction of `element` accumulates: f32 for f16 and bf16, i32/i64-like for
 // integers (their own type), else the type itself.
 DType accumulator_type(DType element);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "roller/rows.h"
+#include "roller/construct.h"
 
 namespace quartet::welder {
 namespace {
@@ -189,7 +189,8 @@ std::vector<std::shared_ptr<const Candidate>> Graph::in_order(
   return ordered;
 }
 
-Result<Candidate> Graph::rows(const std::vector<std::shared_ptr<const Candidate>>& parts) const {
+Result<Candidate> Graph::rows(const std::vector<std::shared_ptr<const Candidate>>& parts,
+                              roller::RowsMemo& memo) const {
   std::vector<std::shared_ptr<const Candidate>> phases;
   size_t heavy = 0, reductions = 0;
   for (const auto& part : parts) {
@@ -215,9 +216,9 @@ Result<Candidate> Graph::rows(const std::vector<std::shared_ptr<const Candidate>
   group.outputs = outputs_of(made.anchored);
   if (group.outputs.empty()) group.outputs = made.phases.back()->group.outputs;
   group.domain = made.phases.back()->group.domain;
-  std::vector<const tile::Fused*> fused;
-  for (const auto& phase : made.phases) fused.push_back(phase->fused.get());
-  QUARTET_ASSIGN(group.plan, roller::rows_plan(*graph_, fused, group.outputs, *device_));
+  std::vector<std::shared_ptr<const tile::Fused>> fused;
+  for (const auto& phase : made.phases) fused.push_back(phase->fused);
+  QUARTET_ASSIGN(group.plan, roller::rows_plan(*graph_, fused, group.outputs, *device_, memo));
   for (size_t i = 0; i < made.phases.size(); ++i) {
     const Group& phase = group.phases.emplace_back(made.phases[i]->group);
     group.phases.back().plan = group.plan.phases[i];

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "roller/construct.h"
+#include "roller/rows.h"
 #include "tile/fuse.h"
 #include "welder/group.h"
 
@@ -43,7 +43,7 @@ class Graph {
   // The set as one group with its best plan. Fails with failed_precondition, saying why, when it cannot be one.
   Result<Candidate> candidate(std::vector<int32_t> anchored) const;
   // Groups one after the other on tiles of rows they share. Fails like `candidate`. Phases of phases are taken apart.
-  Result<Candidate> rows(const std::vector<std::shared_ptr<const Candidate>>& parts) const;
+  Result<Candidate> rows(const std::vector<std::shared_ptr<const Candidate>>& parts, roller::RowsMemo& memo) const;
   // Views that are not anchored and whose values the node reads directly, through other views or not.
   std::vector<int32_t> views_of(int32_t node) const;
 

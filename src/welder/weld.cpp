@@ -162,9 +162,9 @@ class Welder {
   }
 
   // The two as one group, at the level at hand.
-  Result<Candidate> joined(int32_t from, int32_t into) const {
+  Result<Candidate> joined(int32_t from, int32_t into) {
     const auto &producer = part(from).candidate, &consumer = part(into).candidate;
-    if (level_ == EdgeLevel::l2) return graph_.rows({producer, consumer});
+    if (level_ == EdgeLevel::l2) return graph_.rows({producer, consumer}, memo_);
     std::vector<int32_t> both;
     std::merge(producer->anchored.begin(), producer->anchored.end(), consumer->anchored.begin(),
                consumer->anchored.end(), std::back_inserter(both));
@@ -305,6 +305,7 @@ class Welder {
   std::vector<std::optional<Part>> parts_;  // groups by number; merged ones are gone
   std::vector<int32_t> owner_;              // group of each anchored node
   EdgeLevel level_ = EdgeLevel::registers;  // of the edges being tried
+  roller::RowsMemo memo_;
   std::priority_queue<Edge> edges_;
   std::map<std::pair<int32_t, int32_t>, std::string> refused_;  // by source and reader
   std::map<int32_t, std::string> written_;                      // views anchored here, and why
