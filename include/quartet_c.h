@@ -191,7 +191,8 @@ enum quartet_option_value {
   QUARTET_OPTION_FLUSH_DENORMALS = 5,
   QUARTET_OPTION_CACHE_MODE = 6,
   QUARTET_OPTION_TUNE = 7,
-  QUARTET_OPTION_DIM_HINT = 8
+  QUARTET_OPTION_DIM_HINT = 8,
+  QUARTET_OPTION_INITIALIZER_INPUTS = 9
 };
 
 enum quartet_attr_kind_value {
@@ -979,6 +980,17 @@ QUARTET_API int32_t QUARTET_CALL quartet_builder_input(quartet_builder* builder,
                                                        int32_t dtype, int32_t rank, const int64_t* dims,
                                                        int32_t* out_value, quartet_error** error);
 
+/* What an input is when a run leaves it out: the value of a constant of this builder, of the input's element type, rank
+ * and, where its dims are extents, dims. Elsewhere the constant's extents count.
+ * since: 1.0
+ * thread: exclusive:builder
+ * blocks: no
+ * calls-back: none
+ * owns: none
+ * errors: invalid_argument, failed_precondition, out_of_memory */
+QUARTET_API int32_t QUARTET_CALL quartet_builder_input_default(quartet_builder* builder, int32_t input,
+                                                               int32_t constant, quartet_error** error);
+
 /* A constant of `bytes` bytes, dense, last dim fastest. With QUARTET_CONSTANT_BORROW the memory is used in place until
  * free_data (nullable) is called, once the last graph and program that use it are gone; with QUARTET_CONSTANT_COPY
  * free_data, if any, is called before this returns.
@@ -1253,7 +1265,9 @@ QUARTET_API int32_t QUARTET_CALL quartet_graph_parse(quartet_context* context, c
                                                      quartet_graph** out, quartet_error** error);
 
 /* The graph of an ONNX model in memory, which may come from anywhere. Constants in external files are refused: use
- * quartet_graph_import_onnx_file. One error lists every node that is not supported. `options` may be NULL.
+ * quartet_graph_import_onnx_file. One error lists every node that is not supported. `options` may be NULL: an
+ * initializer that the model lists as an input too is then a constant; with QUARTET_OPTION_INITIALIZER_INPUTS it is an
+ * optional input.
  * since: 1.0
  * thread: any
  * blocks: no
@@ -1265,7 +1279,7 @@ QUARTET_API int32_t QUARTET_CALL quartet_graph_import_onnx(quartet_context* cont
                                                            quartet_error** error);
 
 /* The graph of an ONNX file; constants in external files are read from its directory, never from outside it. `options`
- * may be NULL.
+ * as for quartet_graph_import_onnx.
  * since: 1.0
  * thread: any
  * blocks: io
@@ -1477,7 +1491,8 @@ QUARTET_API int32_t QUARTET_CALL quartet_program_output_info(const quartet_progr
                                                              quartet_tensor_info* out, quartet_error** error);
 
 /* Fills dtype, rank, dims and bytes (of the dense tensor) of the outputs from the inputs' dtype, rank and dims; inputs
- * need no memory. An output with a dim born while running gets an upper bound there.
+ * need no memory. An output with a dim born while running gets an upper bound there; if there is none, the dim is -1 and
+ * bytes is 0: leave such an output's memory to the run, or give as much as may be needed.
  * since: 1.0
  * thread: any
  * blocks: no

@@ -498,14 +498,14 @@ class Graph {
   explicit Graph(quartet_graph* owned) : handle_(detail::share(owned)) {}
   quartet_graph* get() const { return handle_.get(); }
 
-  static Result<Graph> from_onnx_file(const Context& context, std::string_view path) {
+  static Result<Graph> from_onnx_file(const Context& context, std::string_view path, const Options& options = {}) {
     return make([&](quartet_graph** out, quartet_error** error) {
-      return quartet_graph_import_onnx_file(context.get(), path.data(), path.size(), nullptr, out, error);
+      return quartet_graph_import_onnx_file(context.get(), path.data(), path.size(), options.get(), out, error);
     });
   }
-  static Result<Graph> from_onnx(const Context& context, Span<const uint8_t> bytes) {
+  static Result<Graph> from_onnx(const Context& context, Span<const uint8_t> bytes, const Options& options = {}) {
     return make([&](quartet_graph** out, quartet_error** error) {
-      return quartet_graph_import_onnx(context.get(), bytes.data(), bytes.size(), nullptr, out, error);
+      return quartet_graph_import_onnx(context.get(), bytes.data(), bytes.size(), options.get(), out, error);
     });
   }
   static Result<Graph> parse(const Context& context, std::string_view text) {

@@ -90,6 +90,12 @@ int32_t quartet_binding_create(const quartet_program* program, quartet_binding**
     QUARTET_ASSIGN(binding->binding, runtime::Binding::create(program->compiled->program, std::move(options)));
     binding->inputs.resize(program->loaded().inputs().size());
     binding->outputs.resize(program->loaded().outputs().size());
+    for (const program::InputDefault& given : program->loaded().program().defaults) {
+      const auto index = static_cast<size_t>(given.input);
+      TensorRef ref;
+      takes_default(program->loaded(), index, quartet_tensor{}, true, ref);
+      QUARTET_TRY(binding->binding->set_input(given.input, {ref.data, ref.bytes, ref.dims}));
+    }
     binding->compiled = program->compiled;
     binding->context = ContextRef(program->context.get());
     *out = binding.release();
@@ -108,6 +114,13 @@ int32_t quartet_binding_set_input(quartet_binding* binding, uint32_t index, cons
     QUARTET_TRY(check_index(index, binding->inputs.size(), "inputs"));
     QUARTET_TRY(check_tensor(tensor, "tensor"));
     const program::TensorInfo& info = binding->compiled->program->inputs()[index];
+    if (TensorRef given; takes_default(*binding->compiled->program, index, *tensor, true, given)) {
+      QUARTET_TRY(binding->binding->set_input(static_cast<int>(index), {given.data, given.bytes, given.dims}));
+      binding->inputs[index] = {};
+      note_strides(*binding);
+      binding->prepared = false;
+      return {};
+    }
     auto bound = bind(*binding, *tensor, info.dtype, Role::input);
     if (!bound.ok()) return bound.status().with_prefix(where("input", index, info));
     const TensorRef& ref = bound->ref;

@@ -145,6 +145,15 @@ int32_t quartet_builder_input(quartet_builder* builder, const char* name, size_t
   });
 }
 
+int32_t quartet_builder_input_default(quartet_builder* builder, int32_t input, int32_t constant,
+                                      quartet_error** error) {
+  return build(builder, error, [&](graph::Builder& graph) -> Status {
+    const graph::Constant* known = graph.constant_of(constant);
+    if (known == nullptr) return make_error(Code::invalid_argument, "value %d is no constant", constant);
+    return graph.set_default(input, *known);
+  });
+}
+
 int32_t quartet_builder_constant(quartet_builder* builder, int32_t dtype, int32_t rank, const int64_t* dims,
                                  const void* data, size_t bytes, uint32_t flags, quartet_free_data_fn free_data,
                                  void* user, int32_t* out_value, quartet_error** error) {

@@ -10,15 +10,18 @@ quartet_graph* make_graph(quartet_context& context, std::shared_ptr<const graph:
   auto handle = std::make_unique<quartet_graph>();
   const auto name_of = [&](Symbol symbol) { return graph->symbols[static_cast<size_t>(symbol)].name; };
   const graph::Function& main = graph->main();
-  const auto add = [&](std::vector<TensorInfo>& infos, graph::ValueId id, const std::string& name) {
+  const auto add = [&](std::vector<TensorInfo>& infos, graph::ValueId id, const std::string& name, bool optional) {
     const graph::TensorType& type = main.values[static_cast<size_t>(id)].type;
-    infos.emplace_back(name, type.dtype, type.shape, name_of);
+    infos.emplace_back(name, type.dtype, type.shape, name_of, optional);
   };
-  for (const graph::ValueId id : main.body.arguments) {
-    add(handle->inputs, id, main.values[static_cast<size_t>(id)].name);
+  std::vector<bool> optional(main.body.arguments.size());
+  for (const graph::InputDefault& given : graph->defaults) optional[static_cast<size_t>(given.input)] = true;
+  for (size_t i = 0; i < main.body.arguments.size(); ++i) {
+    const graph::ValueId id = main.body.arguments[i];
+    add(handle->inputs, id, main.values[static_cast<size_t>(id)].name, optional[i]);
   }
   for (size_t i = 0; i < main.body.results.size(); ++i) {
-    add(handle->outputs, main.body.results[i], main.output_names[i]);
+    add(handle->outputs, main.body.results[i], main.output_names[i], false);
   }
   for (const graph::DimSymbol& symbol : graph->symbols) {
     if (symbol.kind == graph::DimSymbol::Kind::entry) handle->symbols.push_back(symbol.name);

@@ -22,7 +22,11 @@ quartet_program* make_program(quartet_context& context, compiler::ProgramPtr com
     const auto index = static_cast<size_t>(symbol);
     return index < program.dims.size() ? program.dims[index].name : std::string("?");
   };
-  for (const auto& info : program.inputs) handle->inputs.emplace_back(info.name, info.dtype, info.shape, name_of);
+  for (size_t i = 0; i < program.inputs.size(); ++i) {
+    const program::TensorInfo& info = program.inputs[i];
+    const bool optional = compiled->program->input_default(i) != nullptr;
+    handle->inputs.emplace_back(info.name, info.dtype, info.shape, name_of, optional);
+  }
   for (const auto& info : program.outputs) handle->outputs.emplace_back(info.name, info.dtype, info.shape, name_of);
   handle->vEUs = vEUs;
   context.remember(compiled->program);

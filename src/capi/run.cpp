@@ -4,6 +4,7 @@
 
 #include "capi/buffer.h"
 #include "runtime/executor.h"
+#include "runtime/shapes.h"
 
 namespace quartet::capi {
 
@@ -16,6 +17,22 @@ std::string where(const char* role, size_t index, const program::TensorInfo& inf
   return format("%s %zu '%s': ", role, index, info.name.c_str());
 }
 
+bool takes_default(const runtime::LoadedProgram& program, size_t index, const quartet_tensor& tensor, bool with_memory,
+                   TensorRef& ref) {
+  const program::InputDefault* given = program.input_default(index);
+  if (given == nullptr || tensor.data != nullptr || tensor.buffer != nullptr) return false;
+  // Where memory does not count, dims tell.
+  if (!with_memory && tensor.rank != 0) return false;
+  ref = {};
+  ref.dtype = program.inputs()[index].dtype;
+  ref.dims = given->shape;
+  // A run only reads its inputs.
+  ref.data = static_cast<std::byte*>(const_cast<void*>(program.constant(given->constant)));
+  ref.bytes = ref.dense_bytes = program.program().constants[static_cast<size_t>(given->constant)].bytes;
+  ref.has_memory = true;
+  return true;
+}
+
 Result<InputRefs> input_refs(const quartet_program& program, const quartet_tensor* inputs, uint32_t count,
                              bool with_memory) {
   const auto& infos = program.loaded().inputs();
@@ -25,6 +42,11 @@ Result<InputRefs> input_refs(const quartet_program& program, const quartet_tenso
   const TensorArray<const quartet_tensor> array(inputs, count);
   InputRefs refs;
   for (uint32_t i = 0; i < count; ++i) {
+    if (TensorRef given; takes_default(program.loaded(), i, array[i], with_memory, given)) {
+      refs.shapes.push_back(given.dims);
+      refs.tensors.push_back(given);
+      continue;
+    }
     auto ref = tensor_ref(array[i], infos[i].dtype, Role::input, with_memory);
     if (!ref.ok()) return ref.status().with_prefix(where("input", i, infos[i]));
     if (with_memory && !ref->has_memory && ref->dense_bytes != 0) {
@@ -37,9 +59,9 @@ Result<InputRefs> input_refs(const quartet_program& program, const quartet_tenso
 }
 
 bool depends_on_run(const program::Program& program, const program::TensorInfo& info) {
-  const auto set_by_loop = [&](Symbol s) { return program.dims[static_cast<size_t>(s)].upper.has_value(); };
+  const auto set_by_run = [&](Symbol s) { return program.dims[static_cast<size_t>(s)].run; };
   return std::any_of(info.shape.begin(), info.shape.end(),
-                     [&](const IntExpr& extent) { return extent.contains_any(set_by_loop); });
+                     [&](const IntExpr& extent) { return extent.contains_any(set_by_run); });
 }
 
 namespace {
@@ -51,6 +73,8 @@ struct OutputRef {
   quartet_buffer* made = nullptr;  // allocated here, the caller's on success
   runtime::Block staging;          // dense copy of a strided one
   std::byte* data = nullptr;       // where the run writes
+  bool grows = false;              // its size is known after the run alone
+  runtime::Block grown;            // what the run made for it
 };
 
 // Everything a run needs that has to be given back if it does not happen.
@@ -75,7 +99,7 @@ class Run {
       outputs.push_back(
           {output.data,
            output.tensor.has_memory && output.tensor.strides == nullptr ? output.tensor.bytes : output.bytes,
-           std::nullopt});
+           std::nullopt, &output.grown});
     }
     runtime::RunOptions options;
     options.vEUs = program_.vEUs;
@@ -86,6 +110,7 @@ class Run {
     for (size_t i = 0; i < outputs_.size(); ++i) {
       outputs_[i].dims = std::move(actual[i]);
       outputs_[i].bytes = dense_bytes_of(program_.loaded().outputs()[i].dtype, outputs_[i].dims).value_or(0);
+      if (outputs_[i].grows && outputs_[i].made != nullptr) adopt(outputs_[i]);
     }
     hand_over();
     return {};
@@ -124,6 +149,8 @@ class Run {
     const DType dtype = info.dtype;
     QUARTET_ASSIGN(output.tensor, tensor_ref(given, dtype, Role::output));
     output.dims = shape;
+    output.grows = std::find(shape.begin(), shape.end(), runtime::kOpenExtent) != shape.end();
+    if (output.grows && output.tensor.strides == nullptr) return place_growing(output);
     const auto bytes = dense_bytes_of(dtype, shape);
     if (!bytes) return {Code::resource_exhausted, "its extents overflow"};
     output.bytes = *bytes;
@@ -148,6 +175,22 @@ class Run {
       output.data = output.made->data;
     }
     return {};
+  }
+
+  // The caller's memory, whatever it has room for, or what the run makes.
+  Status place_growing(OutputRef& output) {
+    if (output.tensor.has_memory) {
+      output.data = output.tensor.data;
+      return {};
+    }
+    QUARTET_ASSIGN(output.made, allocate_buffer(*program_.context, nullptr, 0, 0));
+    return {};
+  }
+
+  static void adopt(OutputRef& output) noexcept {
+    output.made->block = std::move(output.grown);
+    output.made->data = output.data = output.made->block.data();
+    output.made->bytes = output.bytes;
   }
 
   void hand_over() noexcept {
@@ -202,7 +245,8 @@ int32_t quartet_program_output_shapes(const quartet_program* program, const quar
     QUARTET_ASSIGN(const std::vector<runtime::Shape> shapes, program->loaded().output_shapes(refs.shapes));
     const TensorArray<quartet_tensor> array(outputs, output_count);
     for (uint32_t i = 0; i < output_count; ++i) {
-      const auto bytes = dense_bytes_of(infos[i].dtype, shapes[i]);
+      const bool open = std::find(shapes[i].begin(), shapes[i].end(), runtime::kOpenExtent) != shapes[i].end();
+      const auto bytes = open ? 0 : dense_bytes_of(infos[i].dtype, shapes[i]);
       if (!bytes) return Status(Code::resource_exhausted, where("output", i, infos[i]) + "its extents overflow");
       describe_output(array[i], infos[i].dtype, shapes[i]);
       array[i].bytes = *bytes;

@@ -17,6 +17,10 @@ std::string where(const char* role, size_t index, const program::TensorInfo& inf
 // Whether an output's extents are known only after the run.
 bool depends_on_run(const program::Program& program, const program::TensorInfo& info);
 
+// Whether a checked descriptor leaves an input out that has a default; then `ref` is that.
+bool takes_default(const runtime::LoadedProgram& program, size_t index, const quartet_tensor& tensor, bool with_memory,
+                   TensorRef& ref);
+
 // Checked inputs: their shapes point into the caller's descriptors.
 struct InputRefs {
   std::vector<TensorRef> tensors;

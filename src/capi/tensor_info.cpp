@@ -2,8 +2,9 @@
 
 namespace quartet::capi {
 
-TensorInfo::TensorInfo(std::string name, DType dtype, const std::vector<IntExpr>& shape, const IntExpr::NameOf& name_of)
-    : name_(std::move(name)), dtype_(dtype) {
+TensorInfo::TensorInfo(std::string name, DType dtype, const std::vector<IntExpr>& shape, const IntExpr::NameOf& name_of,
+                       bool optional)
+    : name_(std::move(name)), dtype_(dtype), optional_(optional) {
   texts_.reserve(shape.size());  // the pointers below stay good when the object moves
   for (const IntExpr& dim : shape) {
     dims_.push_back(dim.constant().value_or(QUARTET_DIM_UNKNOWN));
@@ -16,6 +17,7 @@ quartet_tensor_info TensorInfo::view() const {
   quartet_tensor_info info{};
   info.dtype = static_cast<int32_t>(dtype_);
   info.rank = static_cast<int32_t>(dims_.size());
+  info.flags = optional_ ? QUARTET_TENSOR_OPTIONAL : 0;
   info.name = name_.c_str();
   info.name_size = name_.size();
   info.dims = dims_.data();

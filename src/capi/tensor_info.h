@@ -16,7 +16,8 @@ namespace quartet::capi {
 class TensorInfo {
  public:
   TensorInfo() = default;
-  TensorInfo(std::string name, DType dtype, const std::vector<IntExpr>& shape, const IntExpr::NameOf& name_of);
+  TensorInfo(std::string name, DType dtype, const std::vector<IntExpr>& shape, const IntExpr::NameOf& name_of,
+             bool optional = false);
   TensorInfo(TensorInfo&&) = default;
   TensorInfo& operator=(TensorInfo&&) = default;
 
@@ -25,6 +26,7 @@ class TensorInfo {
  private:
   std::string name_;
   DType dtype_ = DType::invalid;
+  bool optional_ = false;
   std::vector<int64_t> dims_;
   std::vector<std::string> texts_;
   std::vector<const char*> text_pointers_;

@@ -83,10 +83,10 @@ int check(const CheckArguments& arguments) {
   if (arguments.cases.empty() && !arguments.reference)
     throw std::runtime_error("nothing to check against: give case directories or --reference");
   const quartet::Context context = make_context(arguments.common);
-  const quartet::Graph graph = load_graph(context, arguments.model);
+  const quartet::Options options = make_options(arguments.common);
+  const quartet::Graph graph = load_graph(context, arguments.model, options);
   const quartet::Program program =
-      quartet::Program::compile(context, graph, make_options(arguments.common), find_device(context, arguments.common))
-          .value();
+      quartet::Program::compile(context, graph, options, find_device(context, arguments.common)).value();
   std::unique_ptr<ReferenceCheck> reference;
   if (arguments.reference)
     reference = std::make_unique<ReferenceCheck>(context, arguments.common, graph, arguments.tolerance);

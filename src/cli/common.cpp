@@ -95,8 +95,8 @@ const quartet_device* find_device(const quartet::Context& context, const Common&
   return common.device.empty() ? nullptr : context.find_device(common.device).value();
 }
 
-quartet::Graph load_graph(const quartet::Context& context, const std::string& path) {
-  if (ends_with(path, ".onnx")) return quartet::Graph::from_onnx_file(context, path).value();
+quartet::Graph load_graph(const quartet::Context& context, const std::string& path, const quartet::Options& options) {
+  if (ends_with(path, ".onnx")) return quartet::Graph::from_onnx_file(context, path, options).value();
   if (!ends_with(path, ".qt")) throw std::runtime_error(path + ": a model's name ends in .onnx or .qt");
   const std::vector<uint8_t> text = read_file(path);
   auto graph = quartet::Graph::parse(context, {reinterpret_cast<const char*>(text.data()), text.size()});

@@ -36,7 +36,7 @@ const quartet_device* find_device(const quartet::Context& context, const Common&
 std::string cache_directory(const Common& common);
 
 // By the ending: .onnx or .qt. Throws with what is wrong.
-quartet::Graph load_graph(const quartet::Context& context, const std::string& path);
+quartet::Graph load_graph(const quartet::Context& context, const std::string& path, const quartet::Options& options);
 
 const char* origin_name(int32_t origin);
 double milliseconds(uint64_t ns);

@@ -10,10 +10,10 @@ Session open_session(const quartet::Context& context, const Common& common, cons
   using Clock = std::chrono::steady_clock;
   using Milliseconds = std::chrono::duration<double, std::milli>;
   const auto begin = Clock::now();
-  quartet::Graph graph = load_graph(context, model);
+  const quartet::Options options = make_options(common);
+  quartet::Graph graph = load_graph(context, model, options);
   const auto imported = Clock::now();
-  quartet::Program program =
-      quartet::Program::compile(context, graph, make_options(common), find_device(context, common)).value();
+  quartet::Program program = quartet::Program::compile(context, graph, options, find_device(context, common)).value();
   const auto ready = Clock::now();
   return {graph, program, Milliseconds(imported - begin).count(), Milliseconds(ready - imported).count()};
 }

@@ -36,8 +36,9 @@ BufferRef StageBuilder::constant(const graph::Constant& source) {
   return {Storage::constant, at->second};
 }
 
-BufferRef StageBuilder::workspace(IntExpr bytes) {
-  program_.workspace.push_back({std::move(bytes), 0, -1, {}});
+BufferRef StageBuilder::workspace(IntExpr bytes, bool grows) {
+  const int32_t region = grows || program::is_open(program_, bytes) ? 0 : -1;
+  program_.workspace.push_back({std::move(bytes), 0, -1, {}, region});
   return {Storage::workspace, static_cast<int32_t>(program_.workspace.size() - 1)};
 }
 

@@ -26,7 +26,8 @@ class StageBuilder {
                     std::span<const program::BufferRef> outputs);
 
   program::BufferRef constant(const graph::Constant& source);
-  program::BufferRef workspace(IntExpr bytes);
+  // A slot; in a region if it has to be, or if it shall be.
+  program::BufferRef workspace(IntExpr bytes, bool grows = false);
 
  private:
   void place_tensors(const graph::Graph& graph, std::span<const program::BufferRef> inputs,

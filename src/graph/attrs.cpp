@@ -88,7 +88,7 @@ bool is_per_axis(AttrKey key) {
 Status check_shape(OpCode code, AttrKey key, size_t rank, const Shape& shape, const Dims& dims) {
   if (is_per_axis(key) && shape.size() != rank)
     return make_error(Code::invalid_argument, "%s has %zu dims for rank %zu", attr_key_name(key), shape.size(), rank);
-  if (!is_per_axis(key) && code != OpCode::dims && shape.size() > kMaxRank)
+  if (!is_per_axis(key) && key != AttrKey::births && code != OpCode::dims && shape.size() > kMaxRank)
     return make_error(Code::invalid_argument, "%s has %zu dims, more than %zu", attr_key_name(key), shape.size(),
                       kMaxRank);
   if (key == AttrKey::trip && shape.size() != 1)

@@ -82,6 +82,13 @@ const Op* Builder::definition(ValueId id) const {
   return op < 0 ? nullptr : &frame().open[static_cast<size_t>(block)].block.ops[static_cast<size_t>(op)];
 }
 
+bool Builder::find_op(const std::function<bool(const Op&)>& visit) const {
+  for (const OpenBlock& open : frame().open)
+    for (const Op& op : open.block.ops)
+      if (visit(op)) return true;
+  return false;
+}
+
 Status Builder::check_visible(ValueId id, const char* role) const {
   if (!value(id)) return make_error(Code::invalid_argument, "%s: no value %d", role, id);
   if (frame().visible[static_cast<size_t>(id)]) return {};
@@ -121,17 +128,44 @@ Result<ValueId> Builder::parameter(TensorType type, std::string name) {
 
 Result<ValueId> Builder::constant(Constant constant, std::string name) {
   QUARTET_TRY(usable());
-  const auto [it, fresh] = constant_index_.try_emplace(constant.digest, static_cast<int32_t>(constants_.size()));
   Op op;
   op.code = OpCode::constant;
-  op.constant = it->second;
   op.name = name;
   std::vector<TensorType> types{constant.type};
-  if (fresh) constants_.push_back(std::move(constant));
+  const int32_t number = op.constant = constant_number(std::move(constant));
   QUARTET_TRY(append(std::move(op), std::move(types)));
   const ValueId id = frame().open.back().block.ops.back().results[0];
-  frame().constants.emplace(id, it->second);
+  frame().constants.emplace(id, number);
   return id;
+}
+
+// Of equal constants one is kept.
+int32_t Builder::constant_number(Constant constant) {
+  const auto [it, fresh] = constant_index_.try_emplace(constant.digest, static_cast<int32_t>(constants_.size()));
+  if (fresh) constants_.push_back(std::move(constant));
+  return it->second;
+}
+
+Status Builder::set_default(ValueId input, Constant constant) {
+  QUARTET_TRY(usable());
+  const auto& inputs = frame().open.front().block.arguments;
+  const auto at = std::find(inputs.begin(), inputs.end(), input);
+  if (frames_.size() != 1 || at == inputs.end())
+    return make_error(Code::invalid_argument, "a default for value %d, which is no input of the graph", input);
+  const std::string who = "the default of input " + quoted(value(input)->name);
+  QUARTET_TRY(check_default(type(input), constant.type, dims()).with_prefix(who + ": "));
+  const auto place = static_cast<int32_t>(at - inputs.begin());
+  if (defaults_.count(place) != 0) return Status(Code::invalid_argument, who + " is set twice");
+  defaults_.emplace(place, constant_number(std::move(constant)));
+  return {};
+}
+
+Status Builder::copy_defaults(const Graph& source) {
+  for (const InputDefault& given : source.defaults) {
+    const ValueId input = frame().open.front().block.arguments[static_cast<size_t>(given.input)];
+    QUARTET_TRY(set_default(input, source.constants[static_cast<size_t>(given.constant)]));
+  }
+  return {};
 }
 
 Result<ValueId> Builder::scalar(DType type, double value) {
@@ -375,6 +409,7 @@ Result<std::shared_ptr<const Graph>> Builder::finish() {
   frame().function.body = std::move(frame().open[0].block);
   graph->symbols = std::move(symbols_);
   graph->constants = std::move(constants_);
+  for (const auto& [input, constant] : defaults_) graph->defaults.push_back({input, constant});
   graph->functions.push_back(std::move(frame().function));
   for (auto& [index, function] : finished_) graph->functions.push_back(std::move(function));
   QUARTET_TRY(verify(*graph));

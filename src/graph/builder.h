@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -44,6 +45,10 @@ class Builder {
 
   // Values. Inputs are those of main and have unique names.
   Result<ValueId> input(std::string name, TensorType type);
+  // What an input is when a run leaves it out: of its element type and rank, and of its extents where they are numbers.
+  Status set_default(ValueId input, Constant constant);
+  // Those of another graph, whose inputs are the first ones here.
+  Status copy_defaults(const Graph& source);
   Result<ValueId> constant(Constant constant, std::string name = {});
   // A rank-0 constant, the number cast to `type`.
   Result<ValueId> scalar(DType type, double value);
@@ -60,6 +65,8 @@ class Builder {
   // The op that gives a value, as long as the value is visible; null for inputs and parameters. Valid until the next
   // call.
   const Op* definition(ValueId id) const;
+  // The ops of the open blocks that are visible here, outermost first, until `visit` says true.
+  bool find_op(const std::function<bool(const Op&)>& visit) const;
   Status set_name(ValueId id, std::string name);
   // The next output of main. Names are unique and not empty; a value may be several outputs.
   Status output(ValueId id, std::string name);
@@ -121,6 +128,7 @@ class Builder {
   ValueId add_value(TensorType type, std::string name);
   Status check_regions(const OpExtras& extras, std::vector<Signature>& signatures) const;
   Status append(Op op, std::vector<TensorType> types);
+  int32_t constant_number(Constant constant);
   std::string describe(OpCode code, const std::string& name) const;
   Status close(std::span<const ValueId> results);
 
@@ -128,6 +136,7 @@ class Builder {
   mutable DimFacts facts_;
   std::vector<Constant> constants_;
   std::unordered_map<Digest, int32_t> constant_index_;
+  std::map<int32_t, int32_t> defaults_;   // by input, its constant
   std::vector<Header> headers_;           // of every function, [0] main
   std::map<int32_t, Function> finished_;  // by index
   std::vector<Frame> frames_;             // main and, while one is open, a function

@@ -23,6 +23,10 @@ class CanonicalWriter {
     function_number(0);
     for (size_t i = 0; i < functions_.size(); ++i) write_function(graph_.functions[static_cast<size_t>(functions_[i])]);
     for (size_t i = 0; i < symbols_.size(); ++i) write_symbol(graph_.symbols[static_cast<size_t>(symbols_[i])]);
+    for (const InputDefault& given : graph_.defaults) {
+      out_.i32(given.input);
+      out_.digest(graph_.constants[static_cast<size_t>(given.constant)].digest);
+    }
     return out_.take();
   }
 

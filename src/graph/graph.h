@@ -101,10 +101,18 @@ struct Constant {
   Digest digest;
 };
 
+// What an input of main is when a run leaves it out. Where the input's dim is a symbol, the constant's extent binds it.
+struct InputDefault {
+  int32_t input = 0;     // its place among main's arguments
+  int32_t constant = 0;  // index into Graph::constants
+  bool operator==(const InputDefault&) const = default;
+};
+
 struct Graph {
   std::vector<DimSymbol> symbols;
   std::vector<Constant> constants;
-  std::vector<Function> functions;  // [0] is main
+  std::vector<Function> functions;     // [0] is main
+  std::vector<InputDefault> defaults;  // ascending by input, each once
 
   const Function& main() const { return functions.front(); }
 };
@@ -115,6 +123,20 @@ double attr_float(const Op& op, AttrKey key);
 const std::vector<int64_t>* attr_ints(const Op& op, AttrKey key);  // null when absent
 DType attr_dtype(const Op& op, AttrKey key);
 const Shape* attr_shape(const Op& op, AttrKey key);
+
+// A symbol that a loop gives birth to for a dim of its carried values: at first, and after an iteration. Of an if: what
+// it is if the condition is true, and if it is false.
+struct BornDim {
+  Symbol symbol = -1;
+  IntExpr first, second;
+};
+// Those of an op's `births`, each once, as the types of operands and regions say; of a verified graph.
+std::vector<BornDim> born_dims(const Function& function, const Op& op);
+
+// Visits the run-known symbols that an op may give birth to.
+void for_each_birth(std::span<const DimSymbol> symbols, const Op& op, const std::function<void(Symbol)>& visit);
+// Visits every symbol in the attributes and the results' types of an op and of those in its regions, maybe repeatedly.
+void for_each_symbol(const Function& function, const Op& op, const std::function<void(Symbol)>& visit);
 
 // Checks everything a later stage relies on: ids, dominance, types against each op's rule, regions, functions, symbols.
 // Messages name the op: "op 12 'fc1' (matmul): K differs: 128 against 64".

@@ -161,6 +161,14 @@ Status check_type(const TensorType& type, const Dims& dims) {
   return {};
 }
 
+Status check_default(const TensorType& input, const TensorType& constant, const Dims& dims) {
+  bool agree = input.dtype == constant.dtype && input.rank() == constant.rank();
+  for (size_t axis = 0; agree && axis < input.rank(); ++axis)
+    agree = !input.shape[axis].is_constant() || input.shape[axis] == constant.shape[axis];
+  if (agree) return {};
+  return make_error(Code::invalid_argument, "%s for %s", dims.text(constant).c_str(), dims.text(input).c_str());
+}
+
 Result<std::vector<TensorType>> infer(const InferInput& in) {
   const OpInfo& info = op_info(in.code);
   if (info.code == OpCode::invalid)

@@ -47,5 +47,8 @@ Result<Shape> broadcast(const Shape& a, const Shape& b, const Dims& dims);
 // A type is well formed: a valid element type, at most kMaxRank well formed dims, and not more than 2^62 bytes if
 // static.
 Status check_type(const TensorType& type, const Dims& dims);
+// Whether a constant can stand for an input that is left out: of its element type and rank, and of its extents where
+// those are numbers.
+Status check_default(const TensorType& input, const TensorType& constant, const Dims& dims);
 
 }  // namespace quartet::graph

@@ -1,4 +1,7 @@
-// Type rules of if, loop, call and require.
+// Type rules of if, loop, call, require and bind.
+#include <algorithm>
+
+#include "graph/births.h"
 #include "graph/infer_rules.h"
 
 namespace quartet::graph {
@@ -26,15 +29,67 @@ Status expect_scalar(const TensorType* type, DType dtype, const Dims& dims, cons
   return expect_type(*type, TensorType{dtype, {}}, dims, what);
 }
 
+Shape born(const InferInput& in) {
+  return in.attrs.contains(AttrKey::births) ? shape_attr(in, AttrKey::births) : Shape();
+}
+
+Result<Types> infer_bind(const InferInput& in) {
+  QUARTET_TRY(expect_scalar(in.operands[0], DType::i64, in.dims, "the number"));
+  if (born(in).size() == 1) return Types();
+  return make_error(Code::invalid_argument, "%zu births, wanted 1", born(in).size());
+}
+
 Result<Types> infer_if(const InferInput& in) {
   QUARTET_TRY(expect_scalar(in.operands[0], DType::boolean, in.dims, "the condition"));
   QUARTET_TRY(expect_count(in.regions.size(), 2, "regions"));
   const Signature &yes = in.regions[0], &no = in.regions[1];
   QUARTET_TRY(expect_count(yes.arguments.size() + no.arguments.size(), 0, "region arguments"));
   QUARTET_TRY(expect_count(no.results.size(), yes.results.size(), "results of else"));
-  for (size_t i = 0; i < yes.results.size(); ++i)
-    QUARTET_TRY(expect_type(no.results[i], yes.results[i], in.dims, "result " + std::to_string(i) + " of else"));
-  return yes.results;
+  const Shape births = born(in);
+  const std::vector<int64_t>* given = ints_attr(in, AttrKey::places);
+  const std::vector<int64_t> places = given ? *given : std::vector<int64_t>();
+  const auto dims = if_dims(births, places, yes.results, no.results);
+  if (!dims) return make_error(Code::invalid_argument, "places do not say where the births stand");
+  // With the births in their places the sides agree.
+  Types types = yes.results, others = no.results;
+  for (size_t b = 0; b < births.size(); ++b) {
+    for (size_t other = 0; other < b; ++other)
+      if ((*dims)[b].symbol == (*dims)[other].symbol && !(in.dims.same((*dims)[b].first, (*dims)[other].first) &&
+                                                          in.dims.same((*dims)[b].second, (*dims)[other].second)))
+        return make_error(Code::invalid_argument, "%s stands for dims that differ", in.dims.text(births[b]).c_str());
+    for (Types* side : {&types, &others})
+      (*side)[static_cast<size_t>(places[2 * b])].shape[static_cast<size_t>(places[2 * b + 1])] = births[b];
+  }
+  for (size_t i = 0; i < types.size(); ++i)
+    QUARTET_TRY(expect_type(others[i], types[i], in.dims, "result " + std::to_string(i) + " of else"));
+  return types;
+}
+
+// The carried values of a loop whose dims change: first and next are what the symbols of the argument stand for.
+Status check_carried(const InferInput& in, const std::vector<BornDim>& dims, size_t i) {
+  const Signature& body = in.regions[0];
+  const auto at = [&](bool next) {
+    TensorType type = body.arguments[i + 2];
+    for (IntExpr& e : type.shape)
+      e = e.substitute([&](Symbol s) -> std::optional<IntExpr> {
+        for (const BornDim& dim : dims)
+          if (dim.symbol == s) return next ? dim.second : dim.first;
+        return std::nullopt;
+      });
+    return type;
+  };
+  const std::string what = "carried value " + std::to_string(i);
+  QUARTET_TRY(expect_type(*in.operands[i + 2], at(false), in.dims, what + " at first"));
+  return expect_type(body.results[i + 1], at(true), in.dims, what + " yielded");
+}
+
+Status check_stacked(const TensorType& row, const Shape& births, const Dims& dims) {
+  for (const IntExpr& dim : row.shape)
+    for (const IntExpr& birth : births)
+      if (dim.contains(birth.as_symbol().value_or(-1)))
+        return make_error(Code::invalid_argument, "a stacked value's dim %s changes from iteration to iteration",
+                          dims.text(dim).c_str());
+  return {};
 }
 
 Result<Types> infer_loop(const InferInput& in) {
@@ -51,7 +106,17 @@ Result<Types> infer_loop(const InferInput& in) {
                       carried + 1);
   QUARTET_TRY(expect_scalar(&body.results[0], DType::boolean, in.dims, "the yielded condition"));
   Types types;
+  const Shape births = born(in);
+  const std::vector<TensorType> inside(body.arguments.begin() + 2, body.arguments.end());
+  const std::vector<TensorType> next(body.results.begin() + 1,
+                                     body.results.begin() + static_cast<std::ptrdiff_t>(carried) + 1);
+  const std::vector<BornDim> dims = loop_dims(births, in.operands.subspan(2), inside, next);
   for (size_t i = 0; i < carried; ++i) {
+    if (!births.empty()) {
+      QUARTET_TRY(check_carried(in, dims, i));
+      types.push_back(body.arguments[i + 2]);
+      continue;
+    }
     const std::string what = "carried value " + std::to_string(i);
     QUARTET_TRY(expect_type(body.arguments[i + 2], *in.operands[i + 2], in.dims, what + " inside"));
     QUARTET_TRY(expect_type(body.results[i + 1], *in.operands[i + 2], in.dims, what + " yielded"));
@@ -62,6 +127,7 @@ Result<Types> infer_loop(const InferInput& in) {
     return make_error(Code::invalid_argument, "trip is given exactly if there are stacked results");
   for (size_t i = carried + 1; i < body.results.size(); ++i) {
     TensorType stacked = body.results[i];
+    QUARTET_TRY(check_stacked(stacked, births, in.dims));
     stacked.shape.insert(stacked.shape.begin(), shape_attr(in, AttrKey::trip)[0]);
     types.push_back(std::move(stacked));
   }
@@ -96,6 +162,8 @@ Result<Types> infer_control(const InferInput& in) {
       return infer_loop(in);
     case OpCode::require:
       return infer_require(in);
+    case OpCode::bind:
+      return infer_bind(in);
     default:
       return infer_call(in);
   }

@@ -42,6 +42,7 @@ class Parser {
   struct Parameter {
     std::string name, key;
     TensorType type;
+    std::optional<Constant> given;  // of an input: its default
   };
   struct Header {
     std::string name;
@@ -165,6 +166,9 @@ class Parser {
       QUARTET_ASSIGN(parameter.key, value_key(&parameter.name));
       QUARTET_TRY(at_.expect(":"));
       QUARTET_ASSIGN(parameter.type, type(declare));
+      if (declare && at_.take("=")) {
+        QUARTET_ASSIGN(parameter.given, constant_value());
+      }
       list.push_back(std::move(parameter));
       if (!at_.take(",")) break;
     }
@@ -180,6 +184,7 @@ class Parser {
       auto id = main ? builder_.input(parameter.name.empty() ? parameter.key.substr(1) : parameter.name, parameter.type)
                      : builder_.parameter(parameter.type, parameter.name);
       if (!id) return located(id.status());
+      if (parameter.given) QUARTET_TRY(located(builder_.set_default(*id, *parameter.given)));
       QUARTET_TRY(bind(parameter.key, *id));
     }
     QUARTET_TRY(at_.expect("{"));
@@ -418,6 +423,15 @@ class Parser {
   }
 
   Result<ValueId> constant() {
+    QUARTET_ASSIGN(Constant made, constant_value());
+    std::string name;
+    QUARTET_TRY(name_after_as(name));
+    auto id = builder_.constant(std::move(made), std::move(name));
+    if (!id) return located(id.status());
+    return id;
+  }
+
+  Result<Constant> constant_value() {
     QUARTET_ASSIGN(TensorType wanted, type());
     const auto size = wanted.is_static() ? wanted.bytes() : std::nullopt;
     if (!size)
@@ -430,12 +444,7 @@ class Parser {
     } else if (at_.peek() == '[') {
       made = listed(wanted);
     }
-    if (!made) return made.status();
-    std::string name;
-    QUARTET_TRY(name_after_as(name));
-    auto id = builder_.constant(made.take(), std::move(name));
-    if (!id) return located(id.status());
-    return id;
+    return made;
   }
 
   Result<Constant> by_digest(const TensorType& wanted) {

@@ -39,7 +39,9 @@ class Printer {
     function_ = &function;
     assign_names();
     out_ += main ? "graph @" : "function @";
-    out_ += identifier_or_quoted(function.name) + "(" + parameters(function.body.arguments) + ") -> (";
+    out_ += identifier_or_quoted(function.name) + "(";
+    out_ += main ? inputs(function.body.arguments) : parameters(function.body.arguments);
+    out_ += ") -> (";
     for (size_t i = 0; i < function.body.results.size(); ++i)
       out_ += (i > 0 ? ", " : "") + dims_.text(type(function.body.results[i]));
     out_ += ") {\n";
@@ -66,9 +68,23 @@ class Printer {
   std::string name(ValueId id) const { return id == kNoValue ? "_" : "%" + names_[static_cast<size_t>(id)]; }
   const TensorType& type(ValueId id) const { return function_->values[static_cast<size_t>(id)].type; }
 
+  std::string parameter(ValueId id) const { return name(id) + ": " + dims_.text(type(id)); }
+
   std::string parameters(const std::vector<ValueId>& ids) const {
     std::string text;
-    for (const ValueId id : ids) text += (text.empty() ? "" : ", ") + name(id) + ": " + dims_.text(type(id));
+    for (const ValueId id : ids) text += (text.empty() ? "" : ", ") + parameter(id);
+    return text;
+  }
+
+  std::string inputs(const std::vector<ValueId>& ids) const {
+    std::string text;
+    auto given = graph_.defaults.begin();
+    for (size_t i = 0; i < ids.size(); ++i) {
+      text += (i > 0 ? ", " : "") + parameter(ids[i]);
+      if (given == graph_.defaults.end() || given->input != static_cast<int32_t>(i)) continue;
+      text += " = " + constant_text(graph_.constants[static_cast<size_t>(given->constant)]);
+      ++given;
+    }
     return text;
   }
 

@@ -8,7 +8,7 @@ namespace quartet::graph {
 namespace {
 
 constexpr uint64_t kMagic = 0x3148505247545121;  // "!QTGRPH1"
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 constexpr size_t kAlignment = 64;
 
 void write_shape(const Shape& shape, ByteWriter& out) {
@@ -27,6 +27,8 @@ class Writer {
     for (const Constant& constant : graph.constants) write(constant.type);
     out_.u64(graph.functions.size());
     for (const Function& function : graph.functions) write(function);
+    out_.u64(graph.defaults.size());
+    for (const InputDefault& given : graph.defaults) out_.i32(given.input), out_.i32(given.constant);
     for (const Constant& constant : graph.constants) {
       out_.align(kAlignment);
       out_.raw(constant.data, constant.bytes);
@@ -106,6 +108,10 @@ class Reader {
     std::vector<TensorType> types;
     for (size_t n = in_.count(9); n > 0 && in_.ok(); --n) types.push_back(type());
     for (size_t n = in_.count(48); n > 0 && in_.ok(); --n) graph->functions.push_back(function());
+    for (size_t n = in_.count(8); n > 0 && in_.ok(); --n) {
+      const int32_t input = in_.i32();
+      graph->defaults.push_back({input, in_.i32()});
+    }
     for (TensorType& constant : types) {
       QUARTET_TRY(in_.status());
       QUARTET_ASSIGN(Constant made, read_constant(std::move(constant)));

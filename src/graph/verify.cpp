@@ -1,4 +1,5 @@
 // The verifier: everything a later stage relies on.
+#include <algorithm>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -134,10 +135,30 @@ class FunctionVerifier {
     if (count || !s || !is_run_known(*s))
       return make_error(Code::invalid_argument, "trip is %s, wanted %s", dims_.text(trip).c_str(),
                         count ? dims_.text(max(*count, IntExpr(0))).c_str() : "a run-known dim born here");
-    if (!born_.try_emplace(*s, true).second)
+    return give_birth(*s, births);
+  }
+
+  Status give_birth(Symbol s, std::vector<Symbol>& births) {
+    if (!born_.try_emplace(s, true).second)
       return make_error(Code::invalid_argument, "the run-known dim %s is born twice",
-                        graph_.symbols[static_cast<size_t>(*s)].name.c_str());
-    births.push_back(*s);
+                        graph_.symbols[static_cast<size_t>(s)].name.c_str());
+    births.push_back(s);
+    return {};
+  }
+
+  // A loop's are known inside it, too.
+  Status check_births(const Op& op, std::vector<Symbol>& births) {
+    const Shape* shape = attr_shape(op, AttrKey::births);
+    if (!shape) return {};
+    const size_t before = births.size();
+    for (const IntExpr& dim : *shape) {
+      const auto s = dim.as_symbol();
+      if (!s || *s < 0 || static_cast<size_t>(*s) >= graph_.symbols.size() || !is_run_known(*s))
+        return make_error(Code::invalid_argument, "births: %s is no run-known dim", dims_.text(dim).c_str());
+      const bool again =
+          std::find(births.begin() + static_cast<std::ptrdiff_t>(before), births.end(), *s) != births.end();
+      if (!again || op.code != OpCode::if_) QUARTET_TRY(give_birth(*s, births));
+    }
     return {};
   }
 
@@ -178,7 +199,9 @@ class FunctionVerifier {
     std::vector<Signature> regions(op.regions.size());
     if (op.regions.size() != static_cast<size_t>(op_info(op.code).regions))
       return make_error(Code::invalid_argument, "%zu regions, wanted %d", op.regions.size(), op_info(op.code).regions);
+    if (op.code == OpCode::loop) QUARTET_TRY(check_births(op, scope.births));
     for (size_t i = 0; i < op.regions.size(); ++i) QUARTET_TRY(check_block(op.regions[i], depth + 1, &regions[i]));
+    if (op.code != OpCode::loop) QUARTET_TRY(check_births(op, scope.births));
 
     const TensorType* constant = nullptr;
     if (op.code == OpCode::constant && op.constant >= 0 && static_cast<size_t>(op.constant) < graph_.constants.size())
@@ -192,7 +215,7 @@ class FunctionVerifier {
     QUARTET_ASSIGN(const std::vector<TensorType> types,
                    infer({op.code, operands, op.attrs, dims_, constant, regions, callee}));
     for (const auto& [key, attr] : op.attrs)
-      if (const auto* shape = std::get_if<Shape>(&attr); shape && key != AttrKey::trip)
+      if (const auto* shape = std::get_if<Shape>(&attr); shape && key != AttrKey::trip && key != AttrKey::births)
         QUARTET_TRY(check_symbols(*shape));
     QUARTET_TRY(check_trip(op, scope.births));
     if (types.size() != op.results.size())
@@ -250,6 +273,24 @@ Status verify_interface(const Graph& graph) {
   return {};
 }
 
+Status verify_defaults(const Graph& graph) {
+  const Function& main = graph.main();
+  const Dims dims(graph.symbols);
+  int32_t last = -1;
+  for (const InputDefault& given : graph.defaults) {
+    const auto input = static_cast<size_t>(given.input);
+    if (given.input <= last || input >= main.body.arguments.size() || given.constant < 0 ||
+        static_cast<size_t>(given.constant) >= graph.constants.size())
+      return make_error(Code::invalid_argument, "constant %d as the default of input %d", given.constant, given.input);
+    last = given.input;
+    const Value& value = main.values[static_cast<size_t>(main.body.arguments[input])];
+    const Constant& constant = graph.constants[static_cast<size_t>(given.constant)];
+    QUARTET_TRY(
+        check_default(value.type, constant.type, dims).with_prefix("the default of input '" + value.name + "': "));
+  }
+  return {};
+}
+
 void add_symbols(const Shape& shape, std::set<Symbol>& used) {
   for (const IntExpr& dim : shape)
     for (const Symbol s : dim.symbols()) used.insert(s);
@@ -301,6 +342,7 @@ Status verify(const Graph& graph) {
     std::unordered_map<Symbol, bool> born;
     for (size_t i = 0; i < graph.functions.size(); ++i) QUARTET_TRY(FunctionVerifier(graph, signatures, i, born).run());
     QUARTET_TRY(verify_interface(graph));
+    QUARTET_TRY(verify_defaults(graph));
     return verify_bindings(graph);
   };
   return check().with_stage("graph");

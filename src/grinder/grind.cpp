@@ -101,6 +101,7 @@ class Grinder {
     for (const ValueId id : main.body.arguments) {
       QUARTET_ASSIGN(map_[id], builder_.input(main.values[static_cast<size_t>(id)].name, type_in(main, id)));
     }
+    QUARTET_TRY(builder_.copy_defaults(source_));
     QUARTET_TRY(walk(main.body));
     QUARTET_ASSIGN(const std::vector<ValueId> results, mapped(main.body.results));
     for (size_t i = 0; i < results.size(); ++i) QUARTET_TRY(builder_.output(results[i], main.output_names[i]));
@@ -143,6 +144,11 @@ class Grinder {
           QUARTET_ASSIGN(results, walk_loop(op, std::move(operands)));
           break;
         }
+        case OpCode::bind: {
+          QUARTET_TRY(rename_births(op));
+          QUARTET_ASSIGN(results, plain(op, std::move(operands)));
+          break;
+        }
         case OpCode::call: {
           QUARTET_ASSIGN(results, walk_call(op, std::move(operands)));
           break;
@@ -172,14 +178,59 @@ class Grinder {
     }
     graph::OpExtras extras;
     extras.name = op.name;
-    return builder_.op(op.code, std::move(operands), op.attrs, std::move(extras));
+    return builder_.op(op.code, std::move(operands), renamed(op.attrs), std::move(extras));
+  }
+
+  // ---- Dims born in the run: a body that is walked twice gives birth to two. ----
+
+  IntExpr renamed(const IntExpr& e) const {
+    if (renamed_.empty() || e.is_constant()) return e;
+    return e.substitute([&](Symbol s) -> std::optional<IntExpr> {
+      const auto it = renamed_.find(s);
+      return it == renamed_.end() ? std::nullopt : std::optional(it->second);
+    });
+  }
+  graph::TensorType renamed(graph::TensorType type) const {
+    for (IntExpr& e : type.shape) e = renamed(e);
+    return type;
+  }
+  graph::Attrs renamed(graph::Attrs attrs) const {
+    if (renamed_.empty()) return attrs;
+    for (auto& [key, attr] : attrs)
+      if (auto* shape = std::get_if<graph::Shape>(&attr))
+        for (IntExpr& e : *shape) e = renamed(e);
+    return attrs;
+  }
+
+  // Before an op is made that may give birth to dims.
+  Status rename_births(const Op& op) {
+    Status status;
+    graph::for_each_birth(source_.symbols, op, [&](Symbol s) {
+      if (!status.ok() || !may_be_born(op, s)) return;
+      renamed_.erase(s);
+      if (born_.insert(s).second) return;
+      graph::DimSymbol symbol = source_.symbols[static_cast<size_t>(s)];
+      symbol.name += "." + std::to_string(builder_.symbols().size());
+      if (symbol.upper) symbol.upper = renamed(*symbol.upper);
+      auto made = builder_.declare_symbol(std::move(symbol));
+      status = made.status();
+      if (made.ok()) renamed_[s] = made.take();
+    });
+    return status;
+  }
+
+  // A trip count that alone decides is no birth.
+  bool may_be_born(const Op& op, Symbol s) const {
+    const graph::Shape* births = graph::attr_shape(op, AttrKey::births);
+    if (births && std::find(births->begin(), births->end(), IntExpr::symbol(s)) != births->end()) return true;
+    return op.code != OpCode::loop || op.operands[1] != kNoValue || !is_dim_or_constant(op.operands[0]);
   }
 
   // A region as it is.
   Result<int32_t> region(const Block& block) {
     QUARTET_ASSIGN(const int32_t id, builder_.region_begin());
     for (const ValueId argument : block.arguments) {
-      QUARTET_ASSIGN(const ValueId made, builder_.parameter(type_in(*function_, argument)));
+      QUARTET_ASSIGN(const ValueId made, builder_.parameter(renamed(type_in(*function_, argument))));
       map_.try_emplace(argument, made);  // a loop's condition stands for true already
     }
     QUARTET_TRY(walk(block));
@@ -224,15 +275,29 @@ class Grinder {
       const Block& taken = op.regions[known->data[0] != 0 ? 0 : 1];
       changed_ = true;
       QUARTET_TRY(walk(taken));
-      return mapped(taken.results);
+      QUARTET_ASSIGN(std::vector<ValueId> results, mapped(taken.results));
+      for (size_t i = 0; i < results.size(); ++i) replace_births(op, op.results[i], results[i]);
+      return results;
     }
-    if (is_cheap(op.regions[0]) && is_cheap(op.regions[1])) return select(op, condition);
+    if (!op.attrs.contains(AttrKey::births) && is_cheap(op.regions[0]) && is_cheap(op.regions[1]))
+      return select(op, condition);
     graph::OpExtras extras{{}, -1, op.name};
     for (const Block& side : op.regions) {
       QUARTET_ASSIGN(const int32_t id, region(side));
       extras.regions.push_back(id);
     }
-    return builder_.op(OpCode::if_, {condition}, op.attrs, std::move(extras));
+    QUARTET_TRY(rename_births(op));
+    return builder_.op(OpCode::if_, {condition}, renamed(op.attrs), std::move(extras));
+  }
+
+  // The dims that a value has in the new graph, in the place of those that an op gives birth to.
+  void replace_births(const Op& op, ValueId old, ValueId made) {
+    const graph::Shape* births = graph::attr_shape(op, AttrKey::births);
+    if (!births) return;
+    const graph::Shape &before = type_in(*function_, old).shape, &after = builder_.type(made).shape;
+    for (size_t axis = 0; axis < before.size(); ++axis)
+      if (std::find(births->begin(), births->end(), before[axis]) != births->end())
+        renamed_[*before[axis].as_symbol()] = after[axis];
   }
 
   // Cheap enough to be computed whether it is needed or not, and without effect if not.
@@ -280,15 +345,16 @@ class Grinder {
     // it.
     const graph::Constant* known = operands[1] == kNoValue ? nullptr : builder_.constant_of(operands[1]);
     if (known && known->data[0] != 0 && !op.attrs.contains(AttrKey::trip)) operands[1] = kNoValue;
-    QUARTET_TRY(hoist(body));
+    QUARTET_TRY(hoist(op));
     graph::OpExtras extras{{}, -1, op.name};
+    QUARTET_TRY(rename_births(op));
     QUARTET_ASSIGN(const int32_t id, region(body));
     extras.regions.push_back(id);
-    return builder_.op(OpCode::loop, std::move(operands), op.attrs, std::move(extras));
+    return builder_.op(OpCode::loop, std::move(operands), renamed(op.attrs), std::move(extras));
   }
 
-  // Whether a value of the source is a constant true.
-  bool is_true(ValueId id) const {
+  // The op of the source that defines a value.
+  const Op* defining(ValueId id) const {
     const auto find = [id](const Block& block, const auto& self) -> const Op* {
       for (const Op& op : block.ops) {
         if (std::find(op.results.begin(), op.results.end(), id) != op.results.end()) return &op;
@@ -297,7 +363,19 @@ class Grinder {
       }
       return nullptr;
     };
-    const Op* op = find(function_->body, find);
+    return find(function_->body, find);
+  }
+
+  bool is_dim_or_constant(ValueId id) const {
+    if (id == kNoValue) return false;
+    const Op* op = defining(id);
+    if (op && op->code == OpCode::reshape) op = defining(op->operands[0]);
+    return op && (op->code == OpCode::constant || op->code == OpCode::dims);
+  }
+
+  // Whether a value of the source is a constant true.
+  bool is_true(ValueId id) const {
+    const Op* op = defining(id);
     return op && op->code == OpCode::constant &&
            graph::element_as_int(source_.constants[static_cast<size_t>(op->constant)], 0) != 0;
   }
@@ -314,7 +392,7 @@ class Grinder {
     if (body.results[0] != body.arguments[1] && !is_true(body.results[0])) return std::nullopt;
     const int64_t trips = std::max<int64_t>(graph::element_as_int(*trip, 0), 0);
     const bool stacks = body.results.size() + 1 > op.operands.size();
-    if (stacks && op.attrs.contains(AttrKey::trip) && !(*graph::attr_shape(op, AttrKey::trip))[0].is(trips))
+    if (stacks && op.attrs.contains(AttrKey::trip) && !renamed((*graph::attr_shape(op, AttrKey::trip))[0]).is(trips))
       return std::nullopt;  // what follows is written in terms of the loop's own dim
     if (trips == 0 && stacks) return std::nullopt;
     if (trips > 1 && (trips > kMaxUnrolledTrips || trips * count_ops(body) > kMaxUnrolledOps)) return std::nullopt;
@@ -331,7 +409,10 @@ class Grinder {
       forget(body);
       map_[body.arguments[1]] = always;
       QUARTET_ASSIGN(map_[body.arguments[0]], builder_.scalar(DType::i64, i));
-      for (size_t c = 0; c < carried.size(); ++c) map_[body.arguments[c + 2]] = carried[c];
+      for (size_t c = 0; c < carried.size(); ++c) {
+        map_[body.arguments[c + 2]] = carried[c];
+        replace_births(op, body.arguments[c + 2], carried[c]);
+      }
       QUARTET_TRY(walk(body));
       QUARTET_ASSIGN(const std::vector<ValueId> results, mapped(body.results));
       for (size_t c = 0; c < carried.size(); ++c) carried[c] = results[c + 1];
@@ -343,6 +424,7 @@ class Grinder {
         rows[r].push_back(row);
       }
     }
+    for (size_t c = 0; c < carried.size(); ++c) replace_births(op, op.results[c], carried[c]);
     for (const std::vector<ValueId>& parts : rows) {
       QUARTET_ASSIGN(const ValueId stacked,
                      builder_.one(OpCode::concat, parts, {{AttrKey::axis, int64_t{0}}}, op.name));
@@ -363,9 +445,22 @@ class Grinder {
 
   // Emits, before the loop, what is the same in every iteration. Views stay inside too: they cost nothing there, and
   // outside they would be in memory.
-  Status hoist(const Block& body) {
+  Status hoist(const Op& loop) {
+    const Block& body = loop.regions[0];
     Map views;
-    return hoist(body, views);
+    std::unordered_set<Symbol> born;
+    graph::for_each_birth(source_.symbols, loop, [&](Symbol s) { born.insert(s); });
+    const auto collect = [&](const Block& block, const auto& self) -> void {
+      for (const Op& op : block.ops) {
+        graph::for_each_birth(source_.symbols, op, [&](Symbol s) { born.insert(s); });
+        for (const Block& region : op.regions) self(region, self);
+      }
+    };
+    collect(body, collect);
+    std::swap(born_inside_, born);
+    const Status status = hoist(body, views);
+    std::swap(born_inside_, born);
+    return status;
   }
   Status hoist(const Block& block, Map& views) {
     const auto find = [&](ValueId id) -> std::optional<ValueId> {
@@ -382,7 +477,10 @@ class Grinder {
       if (class_of(op) == OpClass::control || !is_total(op)) continue;
       std::vector<ValueId> operands;
       bool invariant = true;
+      if (!born_inside_.empty())
+        graph::for_each_symbol(*function_, op, [&](Symbol s) { invariant &= !born_inside_.contains(s); });
       for (const ValueId id : op.operands) {
+        if (!invariant) break;
         const auto outside = id == kNoValue ? std::optional<ValueId>(id) : find(id);
         if (!outside) {
           invariant = false;
@@ -418,6 +516,9 @@ class Grinder {
   const graph::Function* function_ = nullptr;  // being walked
   Map map_;                                    // of its values
   std::unordered_set<const Op*> hoisted_;      // emitted before their loop
+  std::unordered_map<Symbol, IntExpr> renamed_;
+  std::unordered_set<Symbol> born_;         // in the new graph, under their own names
+  std::unordered_set<Symbol> born_inside_;  // the loop being hoisted from
   bool changed_ = false;
 };
 

@@ -45,7 +45,6 @@ class Placer {
   Result<Placed> run() {
     QUARTET_TRY(describe(main_.body));
     for (const ValueId index : indices_) release(index);
-    QUARTET_TRY(check_symbols());
     if (std::none_of(main_.body.ops.begin(), main_.body.ops.end(), is_control)) {
       placed_.segments.push_back({graph_, main_.body.arguments, main_.body.results});
       placed_.steps.push_back({0, nullptr, {}});
@@ -104,26 +103,6 @@ class Placer {
       default:
         return Kind::segment;
     }
-  }
-
-  // Memory is planned for the upper bound of a dim that a loop sets.
-  Status check_symbols() const {
-    std::vector<bool> used(graph_->symbols.size());
-    for (const graph::Value& value : main_.values)
-      for (const IntExpr& dim : value.type.shape)
-        for (const Symbol s : dim.symbols()) used[static_cast<size_t>(s)] = true;
-    for (size_t i = 0; i < used.size(); ++i) {
-      const graph::DimSymbol& symbol = graph_->symbols[i];
-      if (symbol.kind != graph::DimSymbol::Kind::run) continue;
-      const auto run_known = [&](Symbol s) {
-        return graph_->symbols[static_cast<size_t>(s)].kind == graph::DimSymbol::Kind::run;
-      };
-      if ((used[i] && !symbol.upper) || (symbol.upper && symbol.upper->contains_any(run_known)))
-        return make_error(Code::unsupported,
-                          "the dim %s is known only when a loop has run, and has no upper bound before",
-                          symbol.name.c_str());
-    }
-    return {};
   }
 
   // ---- Windows ----
@@ -210,6 +189,7 @@ class Placer {
   // there.
   std::vector<int32_t> levels(const Block& block) {
     std::unordered_map<ValueId, std::pair<int32_t, bool>> made;  // of this block: level, by control
+    std::unordered_map<Symbol, int32_t> born;                    // of this block: level, all by control
     std::vector<int32_t> levels;
     for (const Op& op : block.ops) {
       int32_t level = 0;
@@ -218,6 +198,11 @@ class Placer {
         if (const auto it = made.find(id); it != made.end())
           level = std::max(level, it->second.first + (it->second.second && !control ? 1 : 0));
       });
+      if (!born.empty())
+        graph::for_each_symbol(main_, op, [&](Symbol s) {
+          if (const auto it = born.find(s); it != born.end()) level = std::max(level, it->second + (control ? 0 : 1));
+        });
+      graph::for_each_birth(graph_->symbols, op, [&](Symbol s) { born.try_emplace(s, level); });
       for (const ValueId id : op.results)
         if (control || in_segment(op)) made[id] = {level, control};
       levels.push_back(level);
@@ -331,18 +316,10 @@ class Placer {
 
 }  // namespace
 
-std::optional<Symbol> born_symbol(const graph::Graph& graph, const Op& loop) {
-  const graph::Shape* trip = graph::attr_shape(loop, AttrKey::trip);
-  const auto symbol = trip ? (*trip)[0].as_symbol() : std::nullopt;
-  if (!symbol || graph.symbols[static_cast<size_t>(*symbol)].kind != graph::DimSymbol::Kind::run) return std::nullopt;
-  return symbol;
-}
+namespace {
 
-std::optional<IntExpr> known_count(const graph::Graph& graph, const graph::Function& function, const Op& loop) {
-  if (loop.operands[0] == kNoValue) return std::nullopt;
-  const graph::Shape* trip = graph::attr_shape(loop, AttrKey::trip);
-  if (trip && !born_symbol(graph, loop)) return (*trip)[0];
-  // A constant of the function, or a dim.
+// The value of a scalar that a constant or a dim gives, through a reshape.
+std::optional<IntExpr> scalar_value(const graph::Graph& graph, const graph::Function& function, ValueId scalar) {
   const auto find = [&](const Block& block, ValueId id, const auto& self) -> const Op* {
     for (const Op& op : block.ops) {
       if (std::find(op.results.begin(), op.results.end(), id) != op.results.end()) return &op;
@@ -351,12 +328,31 @@ std::optional<IntExpr> known_count(const graph::Graph& graph, const graph::Funct
     }
     return nullptr;
   };
-  const Op* op = find(function.body, loop.operands[0], find);
+  if (scalar == kNoValue) return std::nullopt;
+  const Op* op = find(function.body, scalar, find);
   if (op && op->code == OpCode::reshape) op = find(function.body, op->operands[0], find);
   if (!op) return std::nullopt;
   if (op->code == OpCode::dims) return max((*graph::attr_shape(*op, AttrKey::shape))[0], IntExpr(0));
   if (op->code != OpCode::constant) return std::nullopt;
   return IntExpr(std::max<int64_t>(graph::element_as_int(graph.constants[static_cast<size_t>(op->constant)], 0), 0));
+}
+
+}  // namespace
+
+std::optional<Symbol> born_symbol(const graph::Graph& graph, const graph::Function& function, const Op& loop) {
+  const graph::Shape* trip = graph::attr_shape(loop, AttrKey::trip);
+  const auto symbol = trip ? (*trip)[0].as_symbol() : std::nullopt;
+  if (!symbol || graph.symbols[static_cast<size_t>(*symbol)].kind != graph::DimSymbol::Kind::run) return std::nullopt;
+  // A trip count that alone decides may be a dim of something before.
+  if (loop.operands[1] == kNoValue && scalar_value(graph, function, loop.operands[0])) return std::nullopt;
+  return symbol;
+}
+
+std::optional<IntExpr> known_count(const graph::Graph& graph, const graph::Function& function, const Op& loop) {
+  if (loop.operands[0] == kNoValue) return std::nullopt;
+  const graph::Shape* trip = graph::attr_shape(loop, AttrKey::trip);
+  if (trip && !born_symbol(graph, function, loop)) return (*trip)[0];
+  return scalar_value(graph, function, loop.operands[0]);
 }
 
 Result<Placed> place(std::shared_ptr<const graph::Graph> graph) { return Placer(std::move(graph)).run(); }

@@ -65,8 +65,8 @@ struct Placed {
 // The number of iterations of a loop as far as it is known at entry; an upper bound if it has a condition.
 std::optional<IntExpr> known_count(const graph::Graph& graph, const graph::Function& function, const graph::Op& loop);
 
-// The run-known symbol that a loop gives its value, if there is one.
-std::optional<Symbol> born_symbol(const graph::Graph& graph, const graph::Op& loop);
+// The run-known symbol that a loop gives its value, the trip count, if there is one.
+std::optional<Symbol> born_symbol(const graph::Graph& graph, const graph::Function& function, const graph::Op& loop);
 
 // `graph` is simplified and ground. What cannot run in a program is unsupported, naming the op.
 Result<Placed> place(std::shared_ptr<const graph::Graph> graph);

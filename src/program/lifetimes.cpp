@@ -34,8 +34,13 @@ class Timeline {
         return run_stages(instruction);
       case InstructionKind::branch:
       case InstructionKind::check:
+      case InstructionKind::read:
         use(instruction.from);
         break;
+      case InstructionKind::grow:
+        use(instruction.to);
+        break;
+      case InstructionKind::set:
       case InstructionKind::otherwise:
       case InstructionKind::branch_end:
         break;

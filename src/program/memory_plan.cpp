@@ -39,7 +39,8 @@ int64_t best_fit(const std::vector<Placed>& placed, const Lifetime& life, int64_
 int64_t place_static(Program& program, const std::vector<Lifetime>& lives) {
   std::vector<size_t> order;
   for (size_t i = 0; i < program.workspace.size(); ++i)
-    if (lives[i].used() && program.workspace[i].bytes.constant().value_or(0) > 0) order.push_back(i);
+    if (lives[i].used() && program.workspace[i].region < 0 && program.workspace[i].bytes.constant().value_or(0) > 0)
+      order.push_back(i);
   std::ranges::sort(order, [&](size_t a, size_t b) {
     const int64_t size_a = *program.workspace[a].bytes.constant(), size_b = *program.workspace[b].bytes.constant();
     return size_a != size_b ? size_a > size_b : a < b;
@@ -62,7 +63,8 @@ int64_t place_static(Program& program, const std::vector<Lifetime>& lives) {
 IntExpr place_symbolic(Program& program, const std::vector<Lifetime>& lives, IntExpr base) {
   std::map<IntExpr, std::vector<size_t>, IntExpr::Less> classes;
   for (size_t i = 0; i < program.workspace.size(); ++i)
-    if (lives[i].used() && !program.workspace[i].bytes.is_constant()) classes[program.workspace[i].bytes].push_back(i);
+    if (lives[i].used() && program.workspace[i].region < 0 && !program.workspace[i].bytes.is_constant())
+      classes[program.workspace[i].bytes].push_back(i);
   for (auto& [bytes, slots] : classes) {
     std::ranges::sort(slots, {}, [&](size_t i) { return std::pair(lives[i].first, i); });
     struct Region {
@@ -84,6 +86,39 @@ IntExpr place_symbolic(Program& program, const std::vector<Lifetime>& lives, Int
   return base;
 }
 
+// Slots that have a region, by when they are first in use.
+std::vector<size_t> growing_slots(const Program& program, const std::vector<Lifetime>& lives) {
+  std::vector<size_t> slots;
+  for (size_t i = 0; i < program.workspace.size(); ++i)
+    if (program.workspace[i].region >= 0 && lives[i].used()) slots.push_back(i);
+  std::ranges::sort(slots, {}, [&](size_t i) { return std::pair(lives[i].first, i); });
+  return slots;
+}
+
+// Each slot that grows into the first region that nothing uses any more.
+void place_growing(Program& program, const std::vector<Lifetime>& lives) {
+  std::vector<int32_t> last;  // by region
+  for (const size_t i : growing_slots(program, lives)) {
+    auto region = std::ranges::find_if(last, [&](int32_t moment) { return moment < lives[i].first; });
+    if (region == last.end()) region = last.insert(last.end(), 0);
+    *region = lives[i].last;
+    program.workspace[i].region = static_cast<int32_t>(region - last.begin());
+  }
+}
+
+// Slots of one region are not in use together.
+Status check_regions(const Program& program, const std::vector<Lifetime>& lives) {
+  std::map<int32_t, size_t> latest;  // by region
+  for (const size_t i : growing_slots(program, lives)) {
+    const auto [at, fresh] = latest.try_emplace(program.workspace[i].region, i);
+    if (!fresh && lives[at->second].conflicts(lives[i]))
+      return make_error(Code::invalid_argument, "workspace slots %zu and %zu share a region while both are in use",
+                        at->second, i);
+    at->second = i;
+  }
+  return {};
+}
+
 }  // namespace
 
 void plan_memory(Program& program) {
@@ -96,6 +131,7 @@ void plan_memory(Program& program) {
   }
   const int64_t fixed = place_static(program, lives);
   program.workspace_bytes = place_symbolic(program, lives, IntExpr(fixed));
+  place_growing(program, lives);
 }
 
 std::optional<int64_t> value_at(const IntExpr& e, std::span<const int64_t> dims) {
@@ -113,7 +149,7 @@ Status check_lifetimes(const Program& program) {
       return make_error(Code::invalid_argument,
                         "workspace slot %zu is planned for the moments %d to %d but in use from %d to %d", i,
                         program.workspace[i].first, program.workspace[i].last, lives[i].first, lives[i].last);
-  return {};
+  return check_regions(program, lives);
 }
 
 Status check_places(const Program& program, std::span<const int64_t> dims) {
@@ -127,7 +163,7 @@ Status check_places(const Program& program, std::span<const int64_t> dims) {
   };
   std::vector<Place> places;
   for (size_t i = 0; i < lives.size(); ++i) {
-    if (!lives[i].used()) continue;
+    if (!lives[i].used() || program.workspace[i].region >= 0) continue;
     const auto offset = value_at(program.workspace[i].offset, dims), bytes = value_at(program.workspace[i].bytes, dims);
     const auto end = offset && bytes ? checked_add(*offset, *bytes) : std::nullopt;
     if (!end || *offset < 0 || *bytes < 0 || *end > *total || *offset % kAlignment != 0)

@@ -27,10 +27,11 @@ std::vector<Lifetime> lifetimes(const Program& program);
 // The value of an expression over the program's dims; nothing on overflow or division by zero.
 std::optional<int64_t> value_at(const IntExpr& e, std::span<const int64_t> dims);
 
-// The lifetimes that slots claim are those that `lifetimes` finds.
+// The lifetimes that slots claim are those that `lifetimes` finds, and slots of one region are not in use together.
 Status check_lifetimes(const Program& program);
 
-// With these dims, every used slot is aligned and inside the workspace, and no two conflicting slots overlap.
+// With these dims, every used slot that is in no region is aligned and inside the workspace, and no two conflicting
+// slots overlap.
 Status check_places(const Program& program, std::span<const int64_t> dims);
 
 }  // namespace quartet::program

@@ -257,6 +257,14 @@ class Parser {
       line.need_field("output");
       copy.output = line.integer<int32_t>();
       p_.copies.push_back(copy);
+    } else if (what == "default") {
+      InputDefault given;
+      given.input = line.integer<int32_t>();
+      line.need_field("constant");
+      given.constant = line.integer<int32_t>();
+      line.expect(";");
+      for (const IntExpr& extent : line.expressions()) given.shape.push_back(extent.constant().value_or(-1));
+      p_.defaults.push_back(std::move(given));
     } else {
       line.fail("'" + std::string(what) + "' begins no line of a program");
     }
@@ -269,6 +277,7 @@ class Parser {
     line.need_field("lower");
     dim.lower = line.integer<int64_t>();
     if (line.field("upper")) dim.upper = line.expression();
+    dim.run = dim.upper || line.field("run");
     p_.dims.push_back(std::move(dim));
   }
 
@@ -313,6 +322,7 @@ class Parser {
     slot.last = line.parse_number<int32_t>(range.substr(dots + 2));
     line.need_field("offset");
     slot.offset = line.expression();
+    if (line.field("region")) slot.region = line.integer<int32_t>();
     p_.workspace.push_back(std::move(slot));
   }
 
@@ -388,13 +398,19 @@ class Parser {
         {"loop_end", InstructionKind::loop_end},
         {"copy", InstructionKind::copy},
         {"swap", InstructionKind::swap},
-        {"check", InstructionKind::check}};
+        {"check", InstructionKind::check},
+        {"grow", InstructionKind::grow},
+        {"set", InstructionKind::set},
+        {"read", InstructionKind::read}};
     const std::string_view name = line.word();
     const auto* found = std::ranges::find(kNames, name, &std::pair<std::string_view, InstructionKind>::first);
     if (found == std::end(kNames)) return line.fail("'" + std::string(name) + "' is no instruction");
     Instruction made;
     made.kind = found->second;
-    if (made.kind == InstructionKind::run || made.kind == InstructionKind::loop) made.first = line.integer<int32_t>();
+    if (made.kind == InstructionKind::run || made.kind == InstructionKind::loop || made.kind == InstructionKind::set ||
+        made.kind == InstructionKind::read)
+      made.first = line.integer<int32_t>();
+    if (made.kind == InstructionKind::grow) made.to = line.reference();
     if (made.kind == InstructionKind::branch || made.kind == InstructionKind::copy ||
         made.kind == InstructionKind::swap || made.kind == InstructionKind::check)
       made.from = line.reference();
@@ -412,6 +428,14 @@ class Parser {
     } else if (made.kind == InstructionKind::swap) {
       line.need_field("with");
       made.to = line.reference();
+    } else if (made.kind == InstructionKind::set) {
+      line.need_field("to");
+      made.bytes = line.expression();
+    } else if (made.kind == InstructionKind::read) {
+      line.need_field("from");
+      made.from = line.reference();
+      line.need_field("message");
+      made.count = line.integer<int32_t>();
     }
     p_.body.push_back(std::move(made));
   }

@@ -4,12 +4,14 @@
 //   program
 //   dim s0 "n"; lower 1
 //   dim s1 "steps"; lower 0; upper s0
+//   dim s2 "found"; lower 0; run
 //   input 0 "x"; f32 [s0, 64]
 //   output 0 "y"; f32 [s0, 10]
 //   constant 0 00112233445566778899aabbccddeeff; bytes 2560
 //   constant 1 ...; bytes 4; inline 0000803f
 //   prepared 0; bytes 4096
 //   slot 0; bytes s0*256; moments 0..1; offset 0
+//   slot 1; bytes s2*8; moments 1..2; offset 0; region 0
 //   workspace ceil_div(s0*256, 64)*64
 //   view 0; base output 0; loop 0; first 0; stride 40; bytes 40
 //   loop 0; count s0; trip slot 1; condition input 1; next slot 2; iteration 3; dim 1
@@ -17,6 +19,7 @@
 //   prepare 0; kernel 1 [constant 0, prepared 0]; tasks 4; wave 0; cost 1e-06
 //   stage 0; kernel 0 [input 0, prepared 0, slot 0]; tasks ceil_div(s0, 4); wave 1; after [0]; cost 1e-06; library
 //   copy input 0; output 1
+//   default 1; constant 2; [4, 5]
 //
 // and, unless the body is one run of all stages, its instructions in order, indented by what stands around them:
 //
@@ -30,6 +33,9 @@
 //   do   swap slot 4; with slot 5
 //   do loop_end
 //   do check slot 3; message 0
+//   do grow slot 1
+//   do set 2; to s1 + 1
+//   do read 2; from slot 6; message 0
 //
 // where messages stand before as lines like
 //
@@ -124,7 +130,8 @@ void print_buffers(std::string& out, const Program& p) {
   for (size_t i = 0; i < p.workspace.size(); ++i) {
     const WorkspaceSlot& slot = p.workspace[i];
     out += "slot " + std::to_string(i) + "; bytes " + slot.bytes.to_text() + "; moments " + std::to_string(slot.first) +
-           ".." + std::to_string(slot.last) + "; offset " + slot.offset.to_text() + "\n";
+           ".." + std::to_string(slot.last) + "; offset " + slot.offset.to_text() +
+           (slot.region >= 0 ? "; region " + std::to_string(slot.region) : "") + "\n";
   }
   out += "workspace " + p.workspace_bytes.to_text() + "\n";
   for (size_t i = 0; i < p.views.size(); ++i) {
@@ -167,6 +174,13 @@ std::string instruction_text(const Instruction& instruction) {
       return "swap " + reference(instruction.from) + "; with " + reference(instruction.to);
     case InstructionKind::check:
       return "check " + reference(instruction.from) + "; message " + std::to_string(instruction.first);
+    case InstructionKind::grow:
+      return "grow " + reference(instruction.to);
+    case InstructionKind::set:
+      return "set " + std::to_string(instruction.first) + "; to " + instruction.bytes.to_text();
+    case InstructionKind::read:
+      return "read " + std::to_string(instruction.first) + "; from " + reference(instruction.from) + "; message " +
+             std::to_string(instruction.count);
   }
   return "";
 }
@@ -193,7 +207,10 @@ std::string print(const Program& p) {
   std::string out = p.flush_denormals ? "program flush_denormals\n" : "program\n";
   for (size_t i = 0; i < p.dims.size(); ++i)
     out += "dim s" + std::to_string(i) + " " + quoted(p.dims[i].name) + "; lower " + std::to_string(p.dims[i].lower) +
-           (p.dims[i].upper ? "; upper " + p.dims[i].upper->to_text() : "") + "\n";
+           (p.dims[i].upper ? "; upper " + p.dims[i].upper->to_text()
+            : p.dims[i].run ? "; run"
+                            : "") +
+           "\n";
   print_tensors(out, "input", p.inputs);
   print_tensors(out, "output", p.outputs);
   for (const Assumption& assumption : p.assumptions)
@@ -209,6 +226,9 @@ std::string print(const Program& p) {
   for (size_t i = 0; i < p.stages.size(); ++i) out += "stage " + std::to_string(i) + stage_text(p.stages[i]);
   for (const Program::Copy& copy : p.copies)
     out += "copy " + reference(copy.from) + "; output " + std::to_string(copy.output) + "\n";
+  for (const InputDefault& given : p.defaults)
+    out += "default " + std::to_string(given.input) + "; constant " + std::to_string(given.constant) + "; " +
+           list(given.shape, [](int64_t extent) { return std::to_string(extent); }) + "\n";
   for (size_t i = 0; i < p.loops.size(); ++i) out += "loop " + std::to_string(i) + loop_text(p.loops[i]);
   for (size_t i = 0; i < p.messages.size(); ++i)
     out += "message " + std::to_string(i) + " " + quoted(p.messages[i]) + "\n";

@@ -46,9 +46,11 @@ struct TensorInfo {
 struct DimInfo {
   std::string name;
   int64_t lower = 0;
-  // Of a dim that a loop sets: at most this, over earlier dims that the inputs bind. Until a loop has set it the dim
-  // has this value, so memory is planned for it.
+  // Of a dim that the run sets: at most this, over earlier dims that the inputs bind. Until it is set the dim has this
+  // value, so memory is planned for it.
   std::optional<IntExpr> upper = std::nullopt;
+  bool run = false;  // the run sets it; without an upper bound it is *open*: memory follows it by `grow`
+  bool is_open() const { return run && !upper; }
 };
 
 struct ConstantInfo {
@@ -57,16 +59,26 @@ struct ConstantInfo {
   Bytes inline_data;  // small constants travel inside; empty otherwise
 };
 
+// What an input is when a run leaves it out.
+struct InputDefault {
+  int32_t input = 0;     // index of the program's input
+  int32_t constant = 0;  // index into Program::constants
+  std::vector<int64_t> shape;
+  bool operator==(const InputDefault&) const = default;
+};
+
 // A prepared buffer: the result of prepare stages, computed once at load.
 struct PreparedInfo {
   IntExpr bytes;  // constant
 };
 
-// A slot of the workspace: its lifetime and place in the arena, both set by plan_memory.
+// A slot of the workspace: its lifetime and place, both set by plan_memory. Its place is in the arena, or, if its size
+// may depend on open dims, a region: memory of its own that grows and that slots with other lifetimes use too.
 struct WorkspaceSlot {
   IntExpr bytes;
   int32_t first = 0, last = -1;  // the moments (memory_plan.h) in which it is in use, inclusive; none if first > last
-  IntExpr offset;
+  IntExpr offset;                // in the arena
+  int32_t region = -1;           // -1: in the arena
 };
 
 // A part of another buffer that moves with a loop: in iteration i it begins at byte `first + i * stride`.
@@ -109,9 +121,14 @@ enum class InstructionKind : uint8_t {
   branch_end = 3,
   loop = 4,  // Program::loops[first]
   loop_end = 5,
-  copy = 6,   // `bytes` bytes from `from` to `to`
-  swap = 7,   // workspace slots `from` and `to`, of equal size, exchange their memory
+  copy = 6,   // `bytes` bytes from `from` to `to`, all of them; of dims that the run sets: at most all
+  swap = 7,   // workspace slots `from` and `to`, of equal size or both in regions, exchange their memory
   check = 8,  // if the bool in `from` is false the run fails with Program::messages[first]
+  // Gives `to`, which grows, room for its bytes at the dims as they are. What a slot or output holds is lost if its
+  // memory moves; a view's buffer keeps what is before the view, and grows by doubling.
+  grow = 9,
+  set = 10,   // dim `first` becomes `bytes`, over the dims as they are
+  read = 11,  // dim `first` becomes the i64 in `from`; if it may not be that, the run fails with messages[count]
 };
 struct Instruction {
   InstructionKind kind = InstructionKind::run;
@@ -123,7 +140,7 @@ struct Instruction {
 
 // Each loop stands at one place of the body.
 struct Loop {
-  std::optional<IntExpr> count;        // so many iterations at most; given if the loop has views
+  std::optional<IntExpr> count;        // so many iterations at most; given if it moves views of what does not grow
   std::optional<BufferRef> trip;       // i64: so many at most (none if negative)
   std::optional<BufferRef> condition;  // bool, read before the first iteration: false ends the loop
   std::optional<BufferRef> next;       // bool, read after each iteration: false ends the loop
@@ -132,7 +149,7 @@ struct Loop {
 };
 
 struct Program {
-  std::vector<DimInfo> dims;  // symbol i is dims[i]; bound by the inputs' shapes, or set by a loop
+  std::vector<DimInfo> dims;  // symbol i is dims[i]; bound by the inputs' shapes, or set by the run
   std::vector<TensorInfo> inputs, outputs;
   std::vector<Assumption> assumptions;
   std::vector<ConstantInfo> constants;
@@ -157,16 +174,22 @@ struct Program {
     int32_t output = 0;
   };
   std::vector<Copy> copies;
-  bool flush_denormals = false;  // run with denormals taken and given as zero; off: kept
+  std::vector<InputDefault> defaults;  // ascending by input, each once
+  bool flush_denormals = false;        // run with denormals taken and given as zero; off: kept
 };
 
 // Bytes of a buffer that exists; invalid when they overflow.
 IntExpr bytes_of(const Program& program, const BufferRef& ref);
 
+// Whether an expression uses an open dim.
+bool is_open(const Program& program, const IntExpr& e);
+// Whether a buffer that exists gets its memory by `grow`: a slot in a region, an output of open dims, a view of either.
+bool grows(const Program& program, BufferRef ref);
+
 // What every later reader relies on: indices and expressions in range and over known symbols, every dim symbol bound by
-// an input axis that is exactly it or set by one loop, stages in ascending waves with `after` pointing to earlier
-// waves, prepare stages constant and writing only prepared memory, the body well formed, every output written, the
-// memory plan made and legal. Failures: stage "program".
+// an input axis that is exactly it or set by one loop or by set and read, stages in ascending waves with `after`
+// pointing to earlier waves, prepare stages constant and writing only prepared memory, the body well formed, every
+// output written, the memory plan made and legal. Failures: stage "program".
 Status verify(const Program& program);
 // The text form; parse(print(p)) gives a verified p back. Parsing checks the form only; call `verify` after it.
 std::string print(const Program& program);
@@ -182,7 +205,8 @@ Result<Program> read(ByteReader& in);  // verifies
 // is over before any use of the other begins; a slot used inside and outside of a loop is in use in all of it, and one
 // used only inside has no value when an iteration begins. That is legal under every placement. Static sizes are packed
 // best-fit, largest first; symbolic ones follow one after another, with sharing only between equal sizes. A slot no
-// stage names gets no memory of its own (offset 0).
+// stage names gets no memory of its own (offset 0). Slots with a region get another: slots of one are not in use
+// together.
 void plan_memory(Program& program);
 
 // Tasks [begin, end) of a stage.

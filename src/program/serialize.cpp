@@ -3,7 +3,7 @@
 namespace quartet::program {
 namespace {
 
-constexpr uint32_t kFormat = 3;
+constexpr uint32_t kFormat = 4;
 
 template <class T, class Function>
 void write_list(ByteWriter& out, const std::vector<T>& list, const Function& each) {
@@ -145,7 +145,7 @@ void read_control(ByteReader& in, Program& program) {
   read_list(in, program.messages, 8, [&] { return std::string(in.text()); });
   read_list(in, program.body, 20, [&] {
     Instruction instruction;
-    instruction.kind = read_enum(in, InstructionKind::check, "an instruction kind is out of range");
+    instruction.kind = read_enum(in, InstructionKind::read, "an instruction kind is out of range");
     instruction.first = in.i32();
     instruction.count = in.i32();
     instruction.from = read_reference(in);
@@ -179,12 +179,13 @@ void read_buffers(ByteReader& in, Program& program) {
     return constant;
   });
   read_list(in, program.prepared, 1, [&] { return PreparedInfo{IntExpr::read(in)}; });
-  read_list(in, program.workspace, 10, [&] {
+  read_list(in, program.workspace, 14, [&] {
     WorkspaceSlot slot;
     slot.bytes = IntExpr::read(in);
     slot.first = in.i32();
     slot.last = in.i32();
     slot.offset = IntExpr::read(in);
+    slot.region = in.i32();
     return slot;
   });
   program.workspace_bytes = IntExpr::read(in);
@@ -213,6 +214,7 @@ void write(ByteWriter& out, const Program& program) {
     out.i64(dim.lower);
     out.u8(dim.upper ? 1 : 0);
     if (dim.upper) dim.upper->write(out);
+    out.u8(dim.run ? 1 : 0);
   });
   write_tensors(out, program.inputs);
   write_tensors(out, program.outputs);
@@ -226,6 +228,7 @@ void write(ByteWriter& out, const Program& program) {
     out.i32(slot.first);
     out.i32(slot.last);
     slot.offset.write(out);
+    out.i32(slot.region);
   });
   program.workspace_bytes.write(out);
   write_list(out, program.kernels, [&](const KernelInfo& kernel) {
@@ -241,6 +244,11 @@ void write(ByteWriter& out, const Program& program) {
   write_control(out, program);
   write_list(out, program.copies,
              [&](const Program::Copy& copy) { write_reference(out, copy.from), out.i32(copy.output); });
+  write_list(out, program.defaults, [&](const InputDefault& given) {
+    out.i32(given.input);
+    out.i32(given.constant);
+    write_list(out, given.shape, [&](int64_t extent) { out.i64(extent); });
+  });
 }
 
 Result<Program> read(ByteReader& in) {
@@ -249,11 +257,12 @@ Result<Program> read(ByteReader& in) {
         .with_stage("program");
   Program program;
   program.flush_denormals = read_flag(in);
-  read_list(in, program.dims, 16, [&] {
+  read_list(in, program.dims, 18, [&] {
     DimInfo dim;
     dim.name = in.text();
     dim.lower = in.i64();
     if (read_flag(in)) dim.upper = IntExpr::read(in);
+    dim.run = read_flag(in);
     return dim;
   });
   read_tensors(in, program.inputs);
@@ -274,6 +283,13 @@ Result<Program> read(ByteReader& in) {
     copy.from = read_reference(in);
     copy.output = in.i32();
     return copy;
+  });
+  read_list(in, program.defaults, 16, [&] {
+    InputDefault given;
+    given.input = in.i32();
+    given.constant = in.i32();
+    read_list(in, given.shape, 8, [&] { return in.i64(); });
+    return given;
   });
   if (!in.ok()) return in.status().with_stage("program");
   // Whatever is wrong with bytes that claim to be a program is corruption, but what is merely beyond this build stays

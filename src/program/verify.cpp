@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "base/checked.h"
 #include "base/utf8.h"
 
 #include "program/body.h"
@@ -46,6 +47,7 @@ class Verifier {
     QUARTET_TRY(views());
     QUARTET_TRY(verify_body(p_));
     QUARTET_TRY(copies());
+    QUARTET_TRY(defaults());
     QUARTET_TRY(outputs_written());
     QUARTET_TRY(bound_dims());
     return memory();
@@ -73,9 +75,10 @@ class Verifier {
       const std::string who = "dim '" + p_.dims[i].name + "'";
       if (p_.dims[i].lower < 0) return bad(who + " has the negative lower bound " + std::to_string(p_.dims[i].lower));
       if (!p_.dims[i].upper) continue;
+      if (!p_.dims[i].run) return bad(who + " has an upper bound, though the inputs bind it");
       QUARTET_TRY(expression(*p_.dims[i].upper, "the upper bound of " + who));
       for (const Symbol s : p_.dims[i].upper->symbols())
-        if (s >= static_cast<Symbol>(i) || p_.dims[static_cast<size_t>(s)].upper)
+        if (s >= static_cast<Symbol>(i) || p_.dims[static_cast<size_t>(s)].run)
           return bad("the upper bound of " + who + " uses a dim that is not known before");
     }
     return {};
@@ -98,20 +101,35 @@ class Verifier {
       for (const IntExpr& extent : input.shape) {
         if (const auto symbol = extent.as_symbol()) bound[static_cast<size_t>(*symbol)] = true;
         for (const Symbol s : extent.symbols())
-          if (p_.dims[static_cast<size_t>(s)].upper)
+          if (p_.dims[static_cast<size_t>(s)].run)
             return bad("input '" + input.name + "' has the dim '" + p_.dims[static_cast<size_t>(s)].name +
-                       "', which a loop sets");
+                       "', which the run sets");
       }
+    QUARTET_TRY(set_dims(bound));
     for (const Loop& loop : p_.loops) {
       if (loop.dim < 0) continue;
       const auto dim = static_cast<size_t>(loop.dim);
-      if (dim >= p_.dims.size() || !p_.dims[dim].upper || bound[dim])
+      if (dim >= p_.dims.size() || !p_.dims[dim].run || bound[dim])
         return bad("a loop sets dim " + std::to_string(loop.dim) + ", which is not its own to set");
       bound[dim] = true;
     }
     for (size_t i = 0; i < bound.size(); ++i)
-      if (used_[i] && !bound[i] && !p_.dims[i].upper)
+      if (used_[i] && !bound[i] && !p_.dims[i].run)
         return bad("dim '" + p_.dims[i].name + "' is not the whole extent of any input's axis, so nothing binds it");
+    return {};
+  }
+
+  // Dims that instructions set, as often as they like.
+  Status set_dims(std::vector<bool>& bound) const {
+    for (const Instruction& instruction : p_.body) {
+      if (instruction.kind == InstructionKind::copy) QUARTET_TRY(expression(instruction.bytes, "the size of a copy"));
+      if (instruction.kind != InstructionKind::set && instruction.kind != InstructionKind::read) continue;
+      const auto dim = static_cast<size_t>(instruction.first);
+      if (instruction.kind == InstructionKind::set) QUARTET_TRY(expression(instruction.bytes, "what a dim is set to"));
+      if (!p_.dims[dim].run)
+        return bad("dim '" + p_.dims[dim].name + "' is set by the run, though it is not the run's to set");
+      bound[dim] = true;
+    }
     return {};
   }
 
@@ -125,8 +143,37 @@ class Verifier {
     for (size_t i = 0; i < p_.workspace.size(); ++i) {
       QUARTET_TRY(expression(p_.workspace[i].bytes, "size of workspace slot " + std::to_string(i)));
       QUARTET_TRY(expression(p_.workspace[i].offset, "offset of workspace slot " + std::to_string(i)));
+      if (p_.workspace[i].region < -1 || p_.workspace[i].region >= static_cast<int32_t>(p_.workspace.size()))
+        return bad("workspace slot " + std::to_string(i) + " is in region " + std::to_string(p_.workspace[i].region));
+      if (is_open(p_, p_.workspace[i].offset) || (is_open(p_, p_.workspace[i].bytes) && p_.workspace[i].region < 0))
+        return bad("workspace slot " + std::to_string(i) + " is in the arena, though its size or offset is not known " +
+                   "before the run");
     }
+    if (is_open(p_, p_.workspace_bytes)) return bad("the workspace size is not known before the run");
     return expression(p_.workspace_bytes, "workspace size");
+  }
+
+  Status defaults() const {
+    int32_t last = -1;
+    for (const InputDefault& given : p_.defaults) {
+      const std::string who = "the default of input " + std::to_string(given.input);
+      if (given.input <= last || static_cast<size_t>(given.input) >= p_.inputs.size())
+        return bad(who + " is out of order or of no input");
+      last = given.input;
+      if (given.constant < 0 || static_cast<size_t>(given.constant) >= p_.constants.size())
+        return bad(who + " is constant " + std::to_string(given.constant) + ", which is none");
+      const TensorInfo& input = p_.inputs[static_cast<size_t>(given.input)];
+      if (given.shape.size() != input.shape.size()) return bad(who + " has another rank");
+      auto bytes = std::optional<uint64_t>(size_of(input.dtype));
+      for (size_t axis = 0; axis < given.shape.size(); ++axis) {
+        const auto extent = input.shape[axis].constant();
+        if (given.shape[axis] < 0 || (extent && *extent != given.shape[axis])) return bad(who + " has another shape");
+        bytes = bytes ? checked_mul<uint64_t>(*bytes, static_cast<uint64_t>(given.shape[axis])) : bytes;
+      }
+      if (bytes != p_.constants[static_cast<size_t>(given.constant)].bytes)
+        return bad(who + " is a constant of another size");
+    }
+    return {};
   }
 
   Status kernels() const {
@@ -249,9 +296,9 @@ class Verifier {
     QUARTET_TRY(check_lifetimes(p_));
     std::vector<int64_t> small, large;
     for (const DimInfo& dim : p_.dims) {
-      if (dim.upper) {
+      if (dim.run) {
         for (std::vector<int64_t>* sample : {&small, &large})
-          sample->push_back(value_at(*dim.upper, *sample).value_or(0));
+          sample->push_back(dim.upper ? value_at(*dim.upper, *sample).value_or(0) : 0);
         continue;
       }
       const int64_t least = std::max<int64_t>(dim.lower, 1);

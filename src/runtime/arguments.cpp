@@ -26,7 +26,7 @@ Status check_shape(std::span<const int64_t> expected, std::span<const int64_t> g
     return {Code::invalid_argument, place.name() + ": expected " + std::to_string(expected.size()) + " axes, given " +
                                         std::to_string(given.size())};
   for (size_t axis = 0; axis < given.size(); ++axis)
-    if (given[axis] != expected[axis])
+    if (expected[axis] >= 0 && given[axis] != expected[axis])
       return {Code::invalid_argument, place.name() + ", axis " + std::to_string(axis) + ": expected " +
                                           std::to_string(expected[axis]) + ", given " + std::to_string(given[axis])};
   return {};

@@ -152,13 +152,24 @@ Status Binding::State::place_outputs(const LoadedProgram& program) {
   for (size_t i = 0; i < outputs.size(); ++i) {
     Output& output = outputs[i];
     const Extents& extents = frame->output(i);
+    if (output.shape) QUARTET_TRY(check_shape(extents.shape, *output.shape, {program.program(), true, i}));
+    if (frame->output_grows(i) && !output.set) {
+      frame->own_output(i);
+      written[i] = Stretch();
+      continue;
+    }
+    if (frame->output_grows(i)) {
+      QUARTET_TRY(check_memory(output.data, output.bytes, output.bytes, {program.program(), true, i}));
+      written[i] = stretch(output.data, output.bytes);
+      frame->lend_output(i, output.data, output.bytes);
+      continue;
+    }
     if (!output.set && output.own.size() < extents.bytes) {
       output.own = Block();
       QUARTET_ASSIGN(output.own, Block::allocate(program.allocator(), extents.bytes, "an output of a binding"));
     }
     void* const data = output.set ? output.data : output.own.data();
     const uint64_t given = output.set ? output.bytes : output.own.size();
-    if (output.shape) QUARTET_TRY(check_shape(extents.shape, *output.shape, {program.program(), true, i}));
     QUARTET_TRY(check_memory(data, given, extents.bytes, {program.program(), true, i}));
     written[i] = stretch(data, extents.bytes);
     frame->set_output(i, data);
@@ -204,7 +215,9 @@ const Shape& Binding::output_shape(int index) const {
 }
 void* Binding::output_data(int index) const {
   const State::Output& output = state_->outputs[static_cast<size_t>(index)];
-  return output.set ? output.data : output.own.data();
+  if (output.set) return output.data;
+  const auto i = static_cast<size_t>(index);
+  return state_->frame->output_grows(i) ? state_->frame->output_memory(i) : output.own.data();
 }
 uint64_t Binding::output_bytes(int index) const {
   return state_->frame->actual_output(static_cast<size_t>(index)).bytes;

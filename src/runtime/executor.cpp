@@ -22,9 +22,18 @@ Status set_arguments(const LoadedProgram& program, Frame& frame, std::span<const
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Extents& extents = frame.output(i);
     if (outputs[i].shape) QUARTET_TRY(check_shape(extents.shape, *outputs[i].shape, {p, true, i}));
-    QUARTET_TRY(check_memory(outputs[i].data, outputs[i].bytes, extents.bytes, {p, true, i}));
-    written.push_back(stretch(outputs[i].data, extents.bytes));
-    frame.set_output(i, outputs[i].data);
+    const bool grows = frame.output_grows(i);
+    if (grows && outputs[i].data == nullptr && outputs[i].made != nullptr) {
+      frame.own_output(i);
+      continue;
+    }
+    const uint64_t needed = grows ? outputs[i].bytes : extents.bytes;
+    QUARTET_TRY(check_memory(outputs[i].data, outputs[i].bytes, needed, {p, true, i}));
+    written.push_back(stretch(outputs[i].data, needed));
+    if (grows)
+      frame.lend_output(i, outputs[i].data, outputs[i].bytes);
+    else
+      frame.set_output(i, outputs[i].data);
   }
   Stretch workspace;
   if (options.workspace != nullptr) {
@@ -48,6 +57,11 @@ Status run_checked(const LoadedProgram& program, std::span<const InputTensor> in
   FramePool::Lease lease = taken.take();
   Status status = set_arguments(program, *lease.frame, inputs, outputs, options);
   if (status.ok()) status = lease.frame->run(options.pool, options.times);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (!lease.frame->output_grows(i)) continue;
+    Block made = lease.frame->release_output(i);
+    if (status.ok() && outputs[i].made != nullptr && outputs[i].data == nullptr) *outputs[i].made = std::move(made);
+  }
   if (status.ok() && options.output_shapes != nullptr) {
     options.output_shapes->clear();
     for (size_t i = 0; i < outputs.size(); ++i) options.output_shapes->push_back(lease.frame->actual_output(i).shape);

@@ -26,7 +26,10 @@ struct InputTensor {
 struct OutputTensor {
   void* data = nullptr;
   uint64_t bytes = 0;                             // that may be written; at least what the shape needs
-  std::optional<std::span<const int64_t>> shape;  // checked against the actual one if given
+  std::optional<std::span<const int64_t>> shape;  // checked against the actual one if given; open extents are not
+  // Of an output whose size only the run knows (an extent that is -1 before it) and that has no `data`: takes the
+  // memory that the run makes, which may be larger than the result. With `data` the run fails if it does not suffice.
+  Block* made = nullptr;
 };
 
 // When one range of tasks ran; clock of Os::monotonic_ns.
@@ -42,7 +45,7 @@ struct RunOptions {
   void* workspace = nullptr;                // null: from the program's own pool of workspaces; else 64-byte aligned
   uint64_t workspace_bytes = 0;             // of `workspace`, at least LoadedProgram::workspace_bytes
   std::vector<RangeTime>* times = nullptr;  // replaced by the times of this run's ranges
-  // Replaced by the outputs' shapes: where a loop has set a dim, smaller than the bound that memory is given for. The
+  // Replaced by the outputs' shapes: where the run has set a dim, smaller than the bound that memory is given for. The
   // output is dense at the beginning of its memory.
   std::vector<Shape>* output_shapes = nullptr;
 };
@@ -77,11 +80,12 @@ class Binding {
   // Checks what is set and allocates what is missing. Failures: failed_precondition when an input is not set,
   // invalid_argument, out_of_memory, resource_exhausted.
   Status prepare();
-  // Prepares if something was set since, then runs once and waits. Prepared, it allocates nothing and takes no lock.
+  // Prepares if something was set since, then runs once and waits. Prepared, it allocates nothing and takes no lock,
+  // unless memory has to grow.
   Status run(std::vector<RangeTime>* times = nullptr);
 
-  // After a successful prepare: the shape and memory of an output. Where a loop sets a dim, the shape is that of the
-  // last run.
+  // After a successful prepare: the shape and memory of an output. Where the run sets a dim, the shape is that of the
+  // last run; before one an extent without a bound is -1, and there is no memory.
   const Shape& output_shape(int index) const;
   void* output_data(int index) const;
   uint64_t output_bytes(int index) const;

@@ -18,6 +18,7 @@ Frame::Frame(const LoadedProgram& program, std::span<const program::Stage> stage
       stages_(stages),
       dims_(dims.begin(), dims.end()),
       live_(dims.begin(), dims.end()),
+      known_(dims.size(), true),
       requested_vEUs_(vEUs) {}
 
 Result<std::unique_ptr<Frame>> Frame::make(const LoadedProgram& program, List list, std::span<const int64_t> dims,
@@ -33,6 +34,8 @@ Result<std::unique_ptr<Frame>> Frame::make(const LoadedProgram& program, List li
 Status Frame::build(List list) {
   const program::Program& p = program_.program();
   QUARTET_ASSIGN(layout_, workspace_at(p, stages_, list == List::stages, dims_, requested_vEUs_));
+  scratch_bytes_ = layout_.scratch_bytes;
+  stage_varies_.resize(stages_.size());
   if (list == List::stages) {
     QUARTET_TRY(build_tensors());
     // Static plans were checked when the program was loaded.
@@ -43,12 +46,15 @@ Status Frame::build(List list) {
     }
   }
   size_place_tables();
+  if (list == List::stages) {
+    make_rooms();
+    find_items();
+  }
   QUARTET_TRY(build_steps());
   if (list == List::prepare) {
     actions_.emplace_back();
     add_run(0, stages_.size());
   } else {
-    find_varying();
     QUARTET_TRY(build_copies());
     QUARTET_TRY(build_body());
   }
@@ -83,7 +89,7 @@ Status Frame::build_tensors() {
     input_bytes_.push_back(extents.bytes);
   }
   for (size_t i = 0; i < p.outputs.size(); ++i) {
-    QUARTET_ASSIGN(Extents extents, extents_at(p.outputs[i], dims_, output_name(p, i)));
+    QUARTET_ASSIGN(Extents extents, planned_extents(p, p.outputs[i], dims_, output_name(p, i)));
     outputs_.push_back(std::move(extents));
   }
   actual_outputs_ = outputs_;
@@ -118,10 +124,14 @@ Status Frame::build_steps() {
   return {};
 }
 
-// The numbers of a stage for the dims as they are.
+// The numbers of a stage for the dims as they are; those of open dims wait until these are set.
 Status Frame::fill_step(size_t number) {
   const program::Stage& stage = stages_[number];
   const program::KernelInfo& kernel = program_.program().kernels[static_cast<size_t>(stage.kernel)];
+  const auto waits = [&](const IntExpr& e) {
+    return e.contains_any([&](Symbol s) { return !known_[static_cast<size_t>(s)]; });
+  };
+  if (any_open_ && (waits(stage.tasks) || std::ranges::any_of(kernel.dims, waits))) return {};
   auto* const values = kernel_dims_.data() + (steps_[number].dims - kernel_dims_.data());
   for (size_t d = 0; d < kernel.dims.size(); ++d) {
     const auto value = program::value_at(kernel.dims[d], live_);
@@ -151,7 +161,13 @@ void Frame::add_run(size_t first, size_t count) {
   run.count = count;
   run.times = times_count_;
   place_run(run);
-  const bool varies = std::ranges::any_of(varying_.stages, [&](size_t s) { return s >= first && s < first + count; });
+  bool varies = false;
+  for (size_t s = first; s < first + count; ++s) {
+    varies |= stage_varies_[s];
+    for (const BufferRef& ref : stages_[s].arguments)
+      if (const Place& at = place(ref); at.room >= 0 && std::ranges::find(run.growing, &at) == run.growing.end())
+        run.growing.push_back(&at);
+  }
   times_count_ += varies ? count * static_cast<size_t>(requested_vEUs_) : run.ranges.size();
   runs_.push_back(std::move(run));
 }
@@ -198,14 +214,15 @@ void Frame::set_workspace(void* data) {
   workspace_ = data;
   auto* base = static_cast<std::byte*>(data);
   for (size_t slot = 0; slot < slot_offsets_.size(); ++slot)
-    move(places_[static_cast<size_t>(Storage::workspace)][slot],
-         base == nullptr ? nullptr : base + slot_offsets_[slot]);
+    if (Place& at = places_[static_cast<size_t>(Storage::workspace)][slot]; at.room < 0)
+      move(at, base == nullptr ? nullptr : base + slot_offsets_[slot]);
+  if (own_scratch_.size() != 0) return;
   scratch_ = layout_.scratch_bytes == 0 || base == nullptr ? nullptr : base + layout_.arena_bytes;
 }
 
 template <bool timed>
 void Frame::run_ranges(const Run& run, Segment segment, int32_t vEU) {
-  void* const scratch = scratch_ == nullptr ? nullptr : scratch_ + static_cast<uint64_t>(vEU) * layout_.scratch_bytes;
+  void* const scratch = scratch_ == nullptr ? nullptr : scratch_ + static_cast<uint64_t>(vEU) * scratch_bytes_;
   for (uint32_t i = segment.begin; i < segment.end; ++i) {
     const Range& range = run.ranges[i];
     int64_t before = 0;
@@ -229,10 +246,7 @@ void Frame::run_segment(int32_t phase, int32_t vEU) {
 }
 
 Status Frame::run(WorkerPool* pool, std::vector<RangeTime>* times) {
-  if (varying_.any && live_ != dims_) {
-    live_ = dims_;
-    QUARTET_TRY(refresh());
-  }
+  QUARTET_TRY(begin_dims());
   for (const Copy& copy : copies_) std::memcpy(copy.to, copy.from, copy.bytes);
   if (times != nullptr) times->assign(times_count_, {});
   times_ = times != nullptr ? times->data() : nullptr;

@@ -52,14 +52,14 @@ Status Frame::build_body() {
         open.pop_back();
         break;
       case InstructionKind::copy: {
-        QUARTET_ASSIGN(const int64_t bytes, count_at(instruction.bytes, dims_, "the size of a copy"));
-        if (varies(instruction.bytes))
-          varying_.copies.emplace_back(actions_.size(), i);
-        else if (bytes == 0)
-          continue;
         action.kind = Action::Kind::copy;
         action.from = &place(instruction.from);
         action.to = &place(instruction.to);
+        action.from_varies = !(program::bytes_of(program_.program(), instruction.from) == instruction.bytes);
+        action.to_varies = !(program::bytes_of(program_.program(), instruction.to) == instruction.bytes);
+        add_item(Item::Kind::copy, actions_.size(), {{&instruction.bytes, 1}}, i);
+        if (any_open_ && program::is_open(program_.program(), instruction.bytes)) break;
+        QUARTET_ASSIGN(const int64_t bytes, count_at(instruction.bytes, dims_, "the size of a copy"));
         action.bytes = static_cast<uint64_t>(bytes);
         break;
       }
@@ -72,6 +72,22 @@ Status Frame::build_body() {
         action.kind = Action::Kind::swap;
         action.first = instruction.from.index;
         action.last = instruction.to.index;
+        break;
+      case InstructionKind::grow:
+        action.kind = Action::Kind::grow;
+        action.to = &place(instruction.to);
+        action.first = instruction.to.storage == Storage::view ? instruction.to.index : -1;
+        break;
+      case InstructionKind::set:
+        action.kind = Action::Kind::set;
+        action.first = instruction.first;
+        action.last = static_cast<int32_t>(i);
+        break;
+      case InstructionKind::read:
+        action.kind = Action::Kind::read;
+        action.from = &place(instruction.from);
+        action.first = instruction.first;
+        action.last = instruction.count;
         break;
     }
     actions_.push_back(action);
@@ -97,13 +113,17 @@ Status Frame::build_loops() {
 Status Frame::fill_loop(size_t number) {
   const program::Loop& loop = program_.program().loops[number];
   int64_t count = INT64_MAX;
+  if (any_open_ && loop.count && program::is_open(program_.program(), *loop.count) &&
+      loop.count->contains_any([&](Symbol s) { return !known_[static_cast<size_t>(s)]; }))
+    return {};
   if (loop.count) {
     const auto known = program::value_at(*loop.count, live_);
     if (!known)
       return {Code::resource_exhausted, "a loop's number of iterations, " + loop.count->to_text() + ", overflows"};
     count = std::max<int64_t>(*known, 0);
   }
-  if (loop.dim >= 0) count = std::min(count, dims_[static_cast<size_t>(loop.dim)]);
+  if (loop.dim >= 0 && !program_.program().dims[static_cast<size_t>(loop.dim)].is_open())
+    count = std::min(count, dims_[static_cast<size_t>(loop.dim)]);
   loops_[number].count = count;
   return {};
 }
@@ -111,21 +131,33 @@ Status Frame::fill_loop(size_t number) {
 Status Frame::build_views() {
   const program::Program& p = program_.program();
   for (size_t i = 0; i < p.views.size(); ++i) {
-    views_.push_back({&place(p.views[i].base), 0, 0});
+    const BufferRef& base = p.views[i].base;
+    views_.push_back({&place(base), base.storage == Storage::view ? base.index : -1, 0, 0});
     loops_[static_cast<size_t>(p.views[i].loop)].views.push_back(static_cast<int32_t>(i));
-    QUARTET_TRY(fill_view(i));
+    const bool waits = any_open_ && (program::is_open(p, p.views[i].first) || program::is_open(p, p.views[i].stride) ||
+                                     program::is_open(p, p.views[i].bytes));
+    if (!waits) QUARTET_TRY(fill_view(i));
   }
   return {};
 }
 
-// A view never leaves its base, however many iterations there are.
+// A view never leaves its base, however many iterations there are. Where the base grows that is seen when it is used.
 Status Frame::fill_view(size_t number) {
   const program::Program& p = program_.program();
   const program::View& view = p.views[number];
   const LoopState& loop = loops_[static_cast<size_t>(view.loop)];
   const auto first = program::value_at(view.first, live_), stride = program::value_at(view.stride, live_),
-             bytes = program::value_at(view.bytes, live_),
-             whole = program::value_at(program::bytes_of(p, view.base), dims_);
+             bytes = program::value_at(view.bytes, live_);
+  Place& at = places_[static_cast<size_t>(Storage::view)][number];
+  if (at.room >= 0) {
+    if (!first || !stride || !bytes || *first < 0 || *stride < 0 || *bytes < 0)
+      return make_error(Code::resource_exhausted, "the place or size of view %zu overflows", number);
+    views_[number].first = *first;
+    views_[number].stride = *stride;
+    at.need = static_cast<uint64_t>(*bytes);
+    return {};
+  }
+  const auto whole = program::value_at(program::bytes_of(p, view.base), dims_);
   const int64_t steps = std::max<int64_t>(loop.count - 1, 0);
   int64_t last = 0;
   if (!first || !stride || !bytes || !whole || __builtin_mul_overflow(*stride, steps, &last) ||
@@ -134,75 +166,6 @@ Status Frame::fill_view(size_t number) {
     return make_error(Code::invalid_argument, "view %zu leaves its buffer in some iteration", number);
   views_[number].first = *first;
   views_[number].stride = *stride;
-  return {};
-}
-
-// ---- Dims that loops set ----
-
-bool Frame::varies(const IntExpr& e) const {
-  return varying_.any &&
-         e.contains_any([&](Symbol s) { return program_.program().dims[static_cast<size_t>(s)].upper.has_value(); });
-}
-
-void Frame::find_varying() {
-  const program::Program& p = program_.program();
-  varying_.any = std::ranges::any_of(p.dims, [](const program::DimInfo& dim) { return dim.upper.has_value(); });
-  if (!varying_.any) return;
-  const auto any = [&](const std::vector<IntExpr>& list) {
-    return std::ranges::any_of(list, [&](const IntExpr& e) { return varies(e); });
-  };
-  for (size_t i = 0; i < p.stages.size(); ++i) {
-    const program::KernelInfo& kernel = p.kernels[static_cast<size_t>(p.stages[i].kernel)];
-    if (varies(p.stages[i].tasks) || varies(kernel.scratch_bytes) || any(kernel.dims)) varying_.stages.push_back(i);
-  }
-  for (size_t i = 0; i < p.outputs.size(); ++i)
-    if (any(p.outputs[i].shape)) varying_.outputs.push_back(i);
-  for (size_t i = 0; i < p.workspace.size(); ++i)
-    if (varies(p.workspace[i].bytes)) varying_.slots.push_back(i);
-  for (size_t i = 0; i < p.loops.size(); ++i)
-    if (p.loops[i].count && varies(*p.loops[i].count)) varying_.loops.push_back(i);
-  for (size_t i = 0; i < p.views.size(); ++i)
-    if (varies(p.views[i].first) || varies(p.views[i].stride) || varies(p.views[i].bytes)) varying_.views.push_back(i);
-}
-
-Status Frame::set_dim(int32_t dim, int64_t value) {
-  int64_t& live = live_[static_cast<size_t>(dim)];
-  if (live == value) return {};
-  live = value;
-  return refresh();
-}
-
-// Evaluates anew what depends on dims that loops set. Memory was planned for their bounds: nothing may need more.
-Status Frame::refresh() {
-  const program::Program& p = program_.program();
-  const auto fits = [&](const IntExpr& bytes, uint64_t room, const std::string& what) -> Status {
-    const auto needed = program::value_at(bytes, live_);
-    if (needed && *needed >= 0 && static_cast<uint64_t>(*needed) <= room) return {};
-    return Status(Code::resource_exhausted, what + " needs more memory than was planned for the bounds of its dims");
-  };
-  for (const size_t i : varying_.slots)
-    QUARTET_TRY(fits(p.workspace[i].bytes,
-                     static_cast<uint64_t>(program::value_at(p.workspace[i].bytes, dims_).value_or(0)),
-                     "workspace slot " + std::to_string(i)));
-  for (const size_t i : varying_.outputs) {
-    QUARTET_ASSIGN(actual_outputs_[i], extents_at(p.outputs[i], live_, output_name(p, i)));
-    if (actual_outputs_[i].bytes > outputs_[i].bytes)
-      return Status(Code::resource_exhausted,
-                    output_name(p, i) + " needs more memory than was planned for the bounds of its dims");
-  }
-  for (const size_t i : varying_.stages) {
-    const program::KernelInfo& kernel = p.kernels[static_cast<size_t>(p.stages[i].kernel)];
-    QUARTET_TRY(fits(kernel.scratch_bytes, layout_.scratch_bytes, "the scratch of kernel '" + kernel.name + "'"));
-    QUARTET_TRY(fill_step(i));
-    for (Run& run : runs_)
-      if (i >= run.first && i < run.first + run.count) run.stale = true;
-  }
-  for (const auto& [action, instruction] : varying_.copies) {
-    QUARTET_ASSIGN(const int64_t bytes, count_at(p.body[instruction].bytes, live_, "the size of a copy"));
-    actions_[action].bytes = static_cast<uint64_t>(bytes);
-  }
-  for (const size_t i : varying_.loops) QUARTET_TRY(fill_loop(i));
-  for (const size_t i : varying_.views) QUARTET_TRY(fill_view(i));
   return {};
 }
 
@@ -255,17 +218,22 @@ Status Frame::run_actions(WorkerPool* pool) {
   for (int32_t at = 0; at < count;) {
     const Action& action = actions_[static_cast<size_t>(at++)];
     switch (action.kind) {
-      case Action::Kind::run:
-        run_phases(runs_[static_cast<size_t>(action.first)], pool);
+      case Action::Kind::run: {
+        Run& run = runs_[static_cast<size_t>(action.first)];
+        for (const Place* place : run.growing) QUARTET_TRY(check_there(place));
+        run_phases(run, pool);
         break;
+      }
       case Action::Kind::jump:
         at = action.target;
         break;
       case Action::Kind::jump_unless:
+        QUARTET_TRY(check_there(action.from));
         if (!flag(action.from->address)) at = action.target;
         break;
       case Action::Kind::loop: {
         LoopState& loop = loops_[static_cast<size_t>(action.first)];
+        for (const Place* place : {loop.trip, loop.condition}) QUARTET_TRY(check_there(place));
         if (enter(loop)) break;
         at = action.target;
         if (loop.dim >= 0) QUARTET_TRY(set_dim(loop.dim, 0));
@@ -273,6 +241,7 @@ Status Frame::run_actions(WorkerPool* pool) {
       }
       case Action::Kind::next: {
         LoopState& loop = loops_[static_cast<size_t>(action.first)];
+        QUARTET_TRY(check_there(loop.next));
         if (advance(loop))
           at = action.target;
         else if (loop.dim >= 0)
@@ -280,20 +249,33 @@ Status Frame::run_actions(WorkerPool* pool) {
         break;
       }
       case Action::Kind::check:
+        QUARTET_TRY(check_there(action.from));
         if (!flag(action.from->address))
           return {Code::failed_precondition, program_.program().messages[static_cast<size_t>(action.first)]};
         break;
       case Action::Kind::copy:
-        if (action.bytes != 0) std::memcpy(action.to->address, action.from->address, action.bytes);
+        if (action.bytes == 0) break;
+        for (const Place* place : {action.from, action.to}) QUARTET_TRY(check_there(place));
+        if ((action.from_varies && action.bytes > action.from->need) ||
+            (action.to_varies && action.bytes > action.to->need))
+          return {Code::internal, "a copy is larger than what it copies"};
+        std::memcpy(action.to->address, action.from->address, action.bytes);
         break;
-      case Action::Kind::swap: {
-        std::vector<Place>& slots = places_[static_cast<size_t>(Storage::workspace)];
-        Place &a = slots[static_cast<size_t>(action.first)], &b = slots[static_cast<size_t>(action.last)];
-        void* const address = a.address;
-        move(a, b.address);
-        move(b, address);
+      case Action::Kind::swap:
+        swap_slots(action.first, action.last);
+        break;
+      case Action::Kind::grow:
+        QUARTET_TRY(grow(action));
+        break;
+      case Action::Kind::set: {
+        const IntExpr& e = program_.program().body[static_cast<size_t>(action.last)].bytes;
+        QUARTET_ASSIGN(const int64_t value, count_at(e, live_, "a dim"));
+        QUARTET_TRY(set_dim(action.first, value));
         break;
       }
+      case Action::Kind::read:
+        QUARTET_TRY(read_dim(action));
+        break;
     }
   }
   return {};

@@ -152,14 +152,22 @@ Status LoadedProgram::prepare(const LoadOptions& options) {
   for (const program::Loop& loop : program_.loops) need(loop.trip), need(loop.condition), need(loop.next);
   for (const program::Instruction& instruction : program_.body)
     if (instruction.kind == program::InstructionKind::branch || instruction.kind == program::InstructionKind::check ||
-        instruction.kind == program::InstructionKind::copy)
+        instruction.kind == program::InstructionKind::copy || instruction.kind == program::InstructionKind::read)
       need(instruction.from);
   for (const program::Program::Copy& copy : program_.copies)
     if (copy.from.storage == program::Storage::constant) needed[static_cast<size_t>(copy.from.index)] = true;
+  for (const program::InputDefault& given : program_.defaults) needed[static_cast<size_t>(given.constant)] = true;
   for (size_t i = 0; i < constants_.size(); ++i)
     if (!needed[i]) constants_[i] = {};
   inline_constants_.clear();
   return {};
+}
+
+const program::InputDefault* LoadedProgram::input_default(size_t input) const {
+  const auto at = std::lower_bound(
+      program_.defaults.begin(), program_.defaults.end(), input,
+      [](const program::InputDefault& given, size_t wanted) { return static_cast<size_t>(given.input) < wanted; });
+  return at != program_.defaults.end() && static_cast<size_t>(at->input) == input ? &*at : nullptr;
 }
 
 Result<std::vector<int64_t>> LoadedProgram::bind_dims(std::span<const std::span<const int64_t>> input_shapes) const {
@@ -172,7 +180,7 @@ Result<std::vector<Shape>> LoadedProgram::output_shapes(std::span<const std::spa
   QUARTET_ASSIGN(const std::vector<int64_t> dims, bind_dims(input_shapes));
   std::vector<Shape> shapes;
   for (size_t i = 0; i < program_.outputs.size(); ++i) {
-    QUARTET_ASSIGN(Extents extents, extents_at(program_.outputs[i], dims, output_name(program_, i)));
+    QUARTET_ASSIGN(Extents extents, planned_extents(program_, program_.outputs[i], dims, output_name(program_, i)));
     shapes.push_back(std::move(extents.shape));
   }
   return shapes;

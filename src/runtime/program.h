@@ -72,9 +72,10 @@ class LoadedProgram : public std::enable_shared_from_this<LoadedProgram> {
   // Values of the dim symbols for these input shapes. Errors name the input, the axis, what was expected and what
   // given.
   Result<std::vector<int64_t>> bind_dims(std::span<const std::span<const int64_t>> input_shapes) const;
-  // Shapes of the outputs for these input shapes, without running; a dim that a loop sets has its upper bound.
+  // Shapes of the outputs for these input shapes, without running; a dim that the run sets has its upper bound, and an
+  // extent of dims without one is -1.
   Result<std::vector<Shape>> output_shapes(std::span<const std::span<const int64_t>> input_shapes) const;
-  // Bytes of workspace (64-byte aligned) a run on `vEUs` needs.
+  // Bytes of workspace (64-byte aligned) a run on `vEUs` needs, beside what grows.
   Result<uint64_t> workspace_bytes(std::span<const std::span<const int64_t>> input_shapes, int vEUs) const;
 
   uint64_t prepared_bytes() const { return prepared_bytes_; }
@@ -82,6 +83,9 @@ class LoadedProgram : public std::enable_shared_from_this<LoadedProgram> {
   // Predicted share of the run time in kernels from the built-in library, 0 to 1, for the given number of tasks a
   // stage.
   double library_share(std::span<const int64_t> tasks) const;
+
+  // What an input is when a run leaves it out; null if it may not be left out.
+  const program::InputDefault* input_default(size_t input) const;
 
   // For executors.
   KernelFunction function(int32_t kernel) const { return functions_[static_cast<size_t>(kernel)]; }

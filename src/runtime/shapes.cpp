@@ -59,7 +59,7 @@ Status bind_dims(const Program& program, Shapes shapes, std::span<int64_t> dims)
         return mismatch(program, i, axis, std::to_string(value) + " (" + dim.name + ", as another axis has it)", given);
       value = given;
     }
-  // What no input has nothing uses, or a loop sets up to a bound.
+  // What no input has nothing uses, or the run sets it.
   for (size_t d = 0; d < program.dims.size(); ++d)
     if (dims[d] == kUnbound && !program.dims[d].upper) dims[d] = program.dims[d].lower;
   for (size_t d = 0; d < program.dims.size(); ++d) {
@@ -110,6 +110,20 @@ Result<Extents> extents_at(const program::TensorInfo& tensor, std::span<const in
   return extents;
 }
 
+Result<Extents> planned_extents(const Program& program, const program::TensorInfo& tensor,
+                                std::span<const int64_t> dims, const std::string& who) {
+  program::TensorInfo known = tensor;
+  for (IntExpr& e : known.shape)
+    if (program::is_open(program, e)) e = IntExpr(1);
+  QUARTET_ASSIGN(Extents extents, extents_at(known, dims, who));
+  for (size_t axis = 0; axis < tensor.shape.size(); ++axis) {
+    if (!program::is_open(program, tensor.shape[axis])) continue;
+    extents.shape[axis] = kOpenExtent;
+    extents.bytes = 0;
+  }
+  return extents;
+}
+
 Result<WorkspaceLayout> workspace_at(const Program& program, std::span<const program::Stage> stages, bool arena,
                                      std::span<const int64_t> dims, int vEUs) {
   constexpr size_t kAlignment = 64;
@@ -120,6 +134,7 @@ Result<WorkspaceLayout> workspace_at(const Program& program, std::span<const pro
   }
   for (const program::Stage& stage : stages) {
     const program::KernelInfo& kernel = program.kernels[static_cast<size_t>(stage.kernel)];
+    if (program::is_open(program, kernel.scratch_bytes)) continue;
     QUARTET_ASSIGN(const int64_t scratch, count_at(kernel.scratch_bytes, dims, "the scratch size of a kernel"));
     layout.scratch_bytes = std::max(layout.scratch_bytes, static_cast<uint64_t>(scratch));
   }

@@ -1,4 +1,4 @@
-// What no output needs is left out; ops have no effect but their results.
+// What no output needs is left out; ops have no effect but their results and the dims they give birth to.
 #include <algorithm>
 
 #include "simplify/rules.h"
@@ -15,26 +15,51 @@ void mark(const std::vector<ValueId>& ids, std::vector<bool>& needed) {
     if (id != graph::kNoValue) needed[static_cast<size_t>(id)] = true;
 }
 
-// Drops dead ops from the end to the beginning. A region of a living op yields all its results.
-void sweep(Block& block, std::vector<bool>& needed) {
-  mark(block.results, needed);
-  std::vector<Op> alive;
-  for (size_t i = block.ops.size(); i-- > 0;) {
-    Op& op = block.ops[i];
-    const bool used =
-        std::any_of(op.results.begin(), op.results.end(), [&](ValueId id) { return needed[static_cast<size_t>(id)]; });
-    if (!used) continue;
-    mark(op.results, needed);
-    for (Block& region : op.regions) {
-      mark(region.arguments, needed);
-      sweep(region, needed);
-    }
-    mark(op.operands, needed);
-    alive.push_back(std::move(op));
+class Sweeper {
+ public:
+  Sweeper(const Graph& graph, const Function& function)
+      : symbols_(graph.symbols), function_(function), needed_(function.values.size()), dims_(graph.symbols.size()) {
+    for (const graph::DimSymbol& symbol : symbols_) any_run_known_ |= symbol.kind == graph::DimSymbol::Kind::run;
   }
-  std::reverse(alive.begin(), alive.end());
-  block.ops = std::move(alive);
-}
+
+  // Drops dead ops from the end to the beginning. A region of a living op yields all its results.
+  void sweep(Block& block) {
+    mark(block.results, needed_);
+    std::vector<Op> alive;
+    for (size_t i = block.ops.size(); i-- > 0;) {
+      Op& op = block.ops[i];
+      if (!is_used(op)) continue;
+      mark(op.results, needed_);
+      if (any_run_known_)
+        graph::for_each_symbol(function_, op, [&](Symbol s) { dims_[static_cast<size_t>(s)] = true; });
+      for (Block& region : op.regions) {
+        mark(region.arguments, needed_);
+        sweep(region);
+      }
+      mark(op.operands, needed_);
+      alive.push_back(std::move(op));
+    }
+    std::reverse(alive.begin(), alive.end());
+    block.ops = std::move(alive);
+  }
+
+  std::vector<bool>& needed() { return needed_; }
+
+ private:
+  bool is_used(const Op& op) const {
+    bool used =
+        std::any_of(op.results.begin(), op.results.end(), [&](ValueId id) { return needed_[static_cast<size_t>(id)]; });
+    if (!used && any_run_known_)
+      graph::for_each_birth(symbols_, op, [&](Symbol s) { used |= dims_[static_cast<size_t>(s)]; });
+    return used;
+  }
+
+  const std::vector<graph::DimSymbol>& symbols_;
+  const Function& function_;
+  std::vector<bool> needed_;  // by value
+  std::vector<bool> dims_;    // by symbol: a living op uses it
+  bool any_run_known_ = false;
+};
 
 // Renumbers through a table of old to new.
 void renumber(std::vector<ValueId>& ids, const std::vector<ValueId>& table) {
@@ -99,20 +124,23 @@ void drop_functions(Graph& graph) {
     });
 }
 
-// Constants that are used, in the order of their first use.
+// Constants that are used, in the order of their first use; then those of defaults.
 void drop_constants(Graph& graph) {
   std::vector<int32_t> table(graph.constants.size(), -1);
   std::vector<Constant> kept;
+  const auto keep = [&](int32_t& constant) {
+    int32_t& number = table[static_cast<size_t>(constant)];
+    if (number < 0) {
+      number = static_cast<int32_t>(kept.size());
+      kept.push_back(graph.constants[static_cast<size_t>(constant)]);
+    }
+    constant = number;
+  };
   for (Function& function : graph.functions)
     for_each_op(function.body, [&](Op& op) {
-      if (op.constant < 0) return;
-      int32_t& number = table[static_cast<size_t>(op.constant)];
-      if (number < 0) {
-        number = static_cast<int32_t>(kept.size());
-        kept.push_back(graph.constants[static_cast<size_t>(op.constant)]);
-      }
-      op.constant = number;
+      if (op.constant >= 0) keep(op.constant);
     });
+  for (graph::InputDefault& given : graph.defaults) keep(given.constant);
   graph.constants = std::move(kept);
 }
 
@@ -121,10 +149,10 @@ void drop_constants(Graph& graph) {
 Graph remove_dead(const Graph& graph) {
   Graph result = graph;
   for (Function& function : result.functions) {
-    std::vector<bool> needed(function.values.size(), false);
-    mark(function.body.arguments, needed);
-    sweep(function.body, needed);
-    compact(function, needed);
+    Sweeper sweeper(result, function);
+    mark(function.body.arguments, sweeper.needed());
+    sweeper.sweep(function.body);
+    compact(function, sweeper.needed());
   }
   drop_functions(result);
   drop_constants(result);

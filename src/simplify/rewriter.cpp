@@ -53,6 +53,7 @@ Status Rewriter::walk_function(const graph::Function& function, bool main) {
     QUARTET_ASSIGN(map_[id],
                    main ? builder_.input(value.name, value.type) : builder_.parameter(value.type, value.name));
   }
+  if (main) QUARTET_TRY(builder_.copy_defaults(source_));
   QUARTET_TRY(walk_block(function.body));
   QUARTET_ASSIGN(const std::vector<ValueId> results, mapped(function.body.results));
   if (!main) return builder_.function_end(results);
@@ -98,7 +99,9 @@ Status Rewriter::walk_op(const Op& op) {
 
 Result<std::vector<ValueId>> Rewriter::walk_control(const Op& op, std::vector<ValueId> operands) {
   const std::string name = name_;
-  if (const Constant* condition = op.code == OpCode::if_ ? constant(operands[0]) : nullptr) {
+  // An if that gives birth to dims is left to the grinder, which can put others in their place.
+  const bool births = op.attrs.contains(AttrKey::births);
+  if (const Constant* condition = op.code == OpCode::if_ && !births ? constant(operands[0]) : nullptr) {
     const graph::Block& taken = op.regions[condition->data[0] != 0 ? 0 : 1];
     QUARTET_TRY(walk_block(taken));
     return mapped(taken.results);

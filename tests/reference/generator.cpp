@@ -87,8 +87,8 @@ class Generator {
     QUARTET_ASSIGN(count_, builder_.input("count", {DType::i64, {}}));
     QUARTET_ASSIGN(flag_, builder_.input("flag", {DType::boolean, {}}));
     Tensor count = Tensor::zeros(DType::i64, {}), flag = Tensor::zeros(DType::boolean, {});
-    count.elements[0] = random_.below(10) - 1;
-    flag.elements[0] = random_.below(2);
+    count.elements[0] = count_value_ = random_.below(10) - 1;
+    flag.elements[0] = flag_value_ = random_.below(2);
     result_.inputs.push_back(std::move(count));
     result_.inputs.push_back(std::move(flag));
     known_.push_back({count_});
@@ -115,7 +115,11 @@ class Generator {
   }
 
   int64_t value_of(const IntExpr& e) const {
-    return e.evaluate([&](Symbol s) { return std::optional<int64_t>(extents_.at(s)); }).value_or(0);
+    const auto value = [&](Symbol s) {
+      const auto born = run_extents_.find(s);
+      return std::optional<int64_t>(born != run_extents_.end() ? born->second : extents_.at(s));
+    };
+    return e.evaluate(value).value_or(0);
   }
   int64_t count_of(const Shape& shape) const {
     int64_t count = 1;
@@ -169,7 +173,7 @@ class Generator {
   Status grow() {
     const Known x = any();
     if (count_of(type(x).shape) > 4 * kMaxElements) return {};
-    if (options_.control && depth_ < 3 && random_.chance(8)) return random_.chance(2) ? branch() : repeat();
+    if (options_.control && depth_ < 3 && random_.chance(8)) return control();
     switch (random_.below(16)) {
       case 0:
       case 1:
@@ -528,6 +532,22 @@ class Generator {
     return picked;
   }
 
+  Status control() {
+    switch (random_.below(7)) {
+      case 0:
+      case 1:
+        return branch();
+      case 2:
+        return branch_of_dims();
+      case 3:
+        return lengthen();
+      case 4:
+        return number_as_dim();
+      default:
+        return repeat();
+    }
+  }
+
   Status branch() {
     const std::vector<Known> values = exact_values(kMaxElements);
     std::vector<TensorType> types;
@@ -554,6 +574,134 @@ class Generator {
     return {};
   }
 
+  // A dim that is born in the run, with the value that it will have.
+  Result<IntExpr> new_dim(int64_t value, std::optional<IntExpr> upper) {
+    graph::DimSymbol symbol;
+    symbol.name = "t" + std::to_string(run_extents_.size());
+    symbol.kind = graph::DimSymbol::Kind::run;
+    symbol.upper = std::move(upper);
+    QUARTET_ASSIGN(const IntExpr born, builder_.declare_symbol(std::move(symbol)));
+    run_extents_[*born.as_symbol()] = value;
+    return born;
+  }
+
+  // Whether a dim is of a symbol that was declared after so many others: inside a region.
+  static bool has_symbol_from(const Shape& shape, Symbol first) {
+    return std::any_of(shape.begin(), shape.end(),
+                       [&](const IntExpr& e) { return e.contains_any([&](Symbol s) { return s >= first; }); });
+  }
+
+  // A value whose first axis is longer by a few of its elements' kind: the same rows once more, or others.
+  Result<ValueId> lengthened(ValueId id) {
+    const TensorType t = builder_.type(id);
+    if (random_.chance(2)) return builder_.one(OpCode::concat, {id, id}, {{AttrKey::axis, int64_t{0}}});
+    QUARTET_ASSIGN(const ValueId fill, random_constant({t.dtype, {}}));
+    Shape low(t.rank(), IntExpr(0)), high = low;
+    low[0] = random_.below(3);
+    high[0] = 1 + random_.below(3);
+    return builder_.one(OpCode::pad, {id, fill}, {{AttrKey::low, low}, {AttrKey::high, high}});
+  }
+
+  // An if whose sides differ in a dim.
+  Status branch_of_dims() {
+    std::vector<Known> fitting;
+    for (const Known& value : exact_values(kMaxElements / 2))
+      if (type(value).rank() > 0) fitting.push_back(value);
+    if (fitting.empty()) return {};
+    const Known x = random_.pick(fitting);
+    const IntExpr dim = type(x).shape[0];
+    const size_t outside = known_.size();
+    ++depth_;
+    graph::OpExtras extras;
+    IntExpr sides[2];
+    const int64_t longer = random_.below(2);
+    for (int64_t side = 0; side < 2; ++side) {
+      QUARTET_ASSIGN(const int32_t region, builder_.region_begin());
+      QUARTET_ASSIGN(std::vector<ValueId> results, fill_region({type(x)}, {x.id}));
+      if (side == longer) {
+        QUARTET_ASSIGN(results[0], lengthened(results[0]));
+      }
+      sides[side] = builder_.type(results[0]).shape[0];
+      QUARTET_TRY(builder_.region_end(results));
+      known_.resize(outside);
+      extras.regions.push_back(region);
+    }
+    --depth_;
+    Attrs attrs;
+    if (!builder_.dims().same(sides[0], sides[1])) {
+      const std::optional<IntExpr> bound = sides[0].is_constant() && sides[1].is_constant() && random_.chance(2)
+                                               ? std::optional(max(sides[0], sides[1]))
+                                               : std::nullopt;
+      QUARTET_ASSIGN(const IntExpr born, new_dim(value_of(sides[flag_value_ != 0 ? 0 : 1]), bound));
+      attrs = {{AttrKey::births, Shape{born}}, {AttrKey::places, std::vector<int64_t>{0, 0}}};
+    }
+    QUARTET_ASSIGN(const std::vector<ValueId> results,
+                   builder_.op(OpCode::if_, {flag_}, std::move(attrs), std::move(extras)));
+    known_.push_back({results[0]});
+    ++made_;
+    return {};
+  }
+
+  // A loop that makes a carried value longer in each iteration, or shorter.
+  Status lengthen() {
+    QUARTET_ASSIGN(const Trip trip, random_trip());
+    std::vector<Known> fitting;
+    for (const Known& value : exact_values(1024))
+      if (type(value).rank() > 0 && value_of(type(value).shape[0]) > 0) fitting.push_back(value);
+    if (fitting.empty()) return {};
+    const Known x = random_.pick(fitting);
+    const int64_t more = 1 + random_.below(3);
+    const int64_t first = value_of(type(x).shape[0]), last = first + more * trip.most;
+    if (count_of(type(x).shape) / first * last > kMaxElements) return {};
+    const size_t outside = known_.size();
+    QUARTET_ASSIGN(const IntExpr born, new_dim(last, std::nullopt));
+    TensorType inside = type(x);
+    inside.shape[0] = born;
+    ++depth_;
+    graph::OpExtras extras;
+    QUARTET_ASSIGN(const int32_t region, builder_.region_begin());
+    extras.regions.push_back(region);
+    QUARTET_ASSIGN(const ValueId iteration, builder_.parameter({DType::i64, {}}));
+    QUARTET_ASSIGN(const ValueId running, builder_.parameter({DType::boolean, {}}));
+    QUARTET_ASSIGN(const ValueId parameter, builder_.parameter(inside));
+    known_.insert(known_.end(), {{iteration}, {running}, {parameter}});
+    QUARTET_ASSIGN(std::vector<ValueId> yields, fill_region({inside}, {parameter}));
+    TensorType rows = inside;
+    rows.shape[0] = more;
+    QUARTET_ASSIGN(const ValueId fill, random_constant({inside.dtype, {}}));
+    QUARTET_ASSIGN(const ValueId added, builder_.one(OpCode::expand, {fill}, {{AttrKey::shape, rows.shape}}));
+    QUARTET_ASSIGN(yields[0], builder_.one(OpCode::concat, {yields[0], added}, {{AttrKey::axis, int64_t{0}}}));
+    yields.insert(yields.begin(), running);
+    QUARTET_TRY(builder_.region_end(yields));
+    known_.resize(outside);
+    --depth_;
+    QUARTET_ASSIGN(const std::vector<ValueId> results,
+                   builder_.op(OpCode::loop, {trip.id, graph::kNoValue, x.id}, {{AttrKey::births, Shape{born}}},
+                               std::move(extras)));
+    known_.push_back({results[0]});
+    ++made_;
+    return {};
+  }
+
+  // What is of a dim that a number in the run says.
+  Status number_as_dim() {
+    QUARTET_ASSIGN(const ValueId zero, builder_.scalar(DType::i64, int64_t{0}));
+    QUARTET_ASSIGN(const ValueId count, builder_.one(OpCode::max, {count_, zero}));
+    QUARTET_ASSIGN(const IntExpr born, new_dim(std::max<int64_t>(count_value_, 0),
+                                               random_.chance(2) ? std::optional(IntExpr(9)) : std::nullopt));
+    QUARTET_TRY(
+        builder_.op(OpCode::bind, {count}, {{AttrKey::births, Shape{born}}, {AttrKey::reason, std::string("no dim")}})
+            .status());
+    Shape shape{born};
+    if (random_.chance(2)) shape.insert(shape.begin() + random_.below(2), random_.pick(dims_));
+    if (count_of(shape) > kMaxElements) return {};
+    return add(OpCode::iota, {},
+               {{AttrKey::shape, shape},
+                {AttrKey::axis, random_.below(static_cast<int64_t>(shape.size()))},
+                {AttrKey::dtype, random_.chance(2) ? DType::i32 : DType::f32}},
+               true);
+  }
+
   // How often a loop runs: a number, a symbol, or what a run says.
   struct Trip {
     ValueId id = graph::kNoValue;
@@ -564,6 +712,7 @@ class Generator {
     Trip trip;
     if (random_.chance(3)) {
       trip.id = count_;
+      trip.most = std::max<int64_t>(count_value_, 0);
       return trip;
     }
     std::vector<IntExpr> small;
@@ -589,6 +738,7 @@ class Generator {
     const size_t outside = known_.size();
     ++depth_;
     graph::OpExtras extras;
+    const auto symbols = static_cast<Symbol>(builder_.symbols().size());
     QUARTET_ASSIGN(const int32_t region, builder_.region_begin());
     extras.regions.push_back(region);
     QUARTET_ASSIGN(const ValueId iteration, builder_.parameter({DType::i64, {}}));
@@ -605,16 +755,22 @@ class Generator {
     }
     QUARTET_TRY(look_up_row(iteration));
     QUARTET_ASSIGN(std::vector<ValueId> yields, fill_region(types, parameters));
+    // Whether only the run knows how often.
+    const bool open = !trip.known || operands[1] != graph::kNoValue;
     bool stacked = false;
-    if (trip.known && operands[1] == graph::kNoValue && random_.chance(2)) {
+    if (random_.chance(2)) {
       std::vector<Known> rows = exact_values(4 * kMaxElements / std::max<int64_t>(trip.most, 1));
+      std::erase_if(rows, [&](const Known& row) { return has_symbol_from(type(row).shape, symbols); });
       yields.push_back(random_.pick(rows).id);
       stacked = builder_.type(yields.back()).rank() < 5;
       if (!stacked) yields.pop_back();
     }
     ValueId go_on = running;
-    if (!stacked && random_.chance(3)) {
-      QUARTET_ASSIGN(const ValueId limit, builder_.scalar(DType::i64, random_.below(8)));
+    int64_t trips = operands[1] != graph::kNoValue && flag_value_ == 0 ? 0 : trip.most;
+    if ((!stacked || open) && random_.chance(3)) {
+      const int64_t last = random_.below(8);
+      trips = std::min(trips, last + 1);
+      QUARTET_ASSIGN(const ValueId limit, builder_.scalar(DType::i64, last));
       QUARTET_ASSIGN(go_on, builder_.one(OpCode::less, {iteration, limit}));
     }
     yields.insert(yields.begin(), go_on);
@@ -622,7 +778,15 @@ class Generator {
     known_.resize(outside);
     --depth_;
     Attrs attrs;
-    if (stacked) attrs[AttrKey::trip] = Shape{*trip.known};
+    if (stacked && open) {
+      // A bound over symbols would say another thing of the specialised graph's dims.
+      std::optional<IntExpr> bound;
+      if (trip.known && trip.known->is_constant() && random_.chance(2)) bound = trip.known;
+      QUARTET_ASSIGN(const IntExpr born, new_dim(trips, bound));
+      attrs[AttrKey::trip] = Shape{born};
+    } else if (stacked) {
+      attrs[AttrKey::trip] = Shape{*trip.known};
+    }
     QUARTET_ASSIGN(const std::vector<ValueId> results,
                    builder_.op(OpCode::loop, std::move(operands), std::move(attrs), std::move(extras)));
     for (const ValueId id : results) known_.push_back({id});
@@ -657,11 +821,13 @@ class Generator {
   GeneratorOptions options_;
   graph::Builder builder_;
   std::map<Symbol, int64_t> extents_;
+  std::map<Symbol, int64_t> run_extents_;  // of dims born in the run
   std::vector<IntExpr> dims_;
   std::vector<Known> known_;
   RandomGraph result_;
   int64_t made_ = 0;
   ValueId count_ = graph::kNoValue, flag_ = graph::kNoValue;
+  int64_t count_value_ = 0, flag_value_ = 0;
   int depth_ = 0;
 };
 

@@ -1,5 +1,6 @@
 #include "reference/graph_interpreter.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "graph/dims.h"
@@ -90,8 +91,14 @@ class Interpreter {
     for (const graph::ValueId id : op.operands)
       operands.push_back(id == graph::kNoValue ? nullptr : &values[static_cast<size_t>(id)]);
     switch (op.code) {
-      case graph::OpCode::if_:
-        return block(function, op.regions[operands[0]->elements[0] ? 0 : 1], values);
+      case graph::OpCode::if_: {
+        QUARTET_ASSIGN(std::vector<Tensor> results,
+                       block(function, op.regions[operands[0]->elements[0] ? 0 : 1], values));
+        for (size_t i = 0; i < results.size(); ++i) bind_births(op, function, op.results[i], results[i]);
+        return results;
+      }
+      case graph::OpCode::bind:
+        return bind_number(op, operands[0]->elements[0]);
       case graph::OpCode::loop:
         return loop(function, op, operands, values);
       case graph::OpCode::require: {
@@ -146,13 +153,17 @@ class Interpreter {
       flag.elements[0] = 1;
       set(0, std::move(index));
       set(1, std::move(flag));
-      for (size_t i = 0; i < carried.size(); ++i) set(i + 2, carried[i]);
+      for (size_t i = 0; i < carried.size(); ++i) {
+        bind_births(op, function, body.arguments[i + 2], carried[i]);
+        set(i + 2, carried[i]);
+      }
       QUARTET_ASSIGN(std::vector<Tensor> results, block(function, body, values));
       condition = results[0].elements[0] != 0;
       for (size_t i = 0; i < carried.size(); ++i) carried[i] = std::move(results[i + 1]);
       for (size_t i = 0; i < stacked.size(); ++i) append(stacked[i], results[1 + carried.size() + i]);
     }
     QUARTET_TRY(bind_trip(op, iteration));
+    for (size_t i = 0; i < carried.size(); ++i) bind_births(op, function, op.results[i], carried[i]);
     for (size_t i = 0; i < stacked.size(); ++i) {
       Tensor& scan = stacked[i];
       if (iteration == 0) {
@@ -167,6 +178,29 @@ class Interpreter {
     }
     carried.insert(carried.end(), std::make_move_iterator(stacked.begin()), std::make_move_iterator(stacked.end()));
     return carried;
+  }
+
+  // Symbols that the op gives birth to, where one is the whole dim of a value.
+  void bind_births(const graph::Op& op, const graph::Function& function, graph::ValueId id, const Tensor& value) {
+    const graph::Shape* births = graph::attr_shape(op, graph::AttrKey::births);
+    if (!births) return;
+    const graph::Shape& shape = function.values[static_cast<size_t>(id)].type.shape;
+    for (size_t axis = 0; axis < shape.size(); ++axis)
+      if (std::find(births->begin(), births->end(), shape[axis]) != births->end())
+        extents_[static_cast<size_t>(*shape[axis].as_symbol())] = value.dims[axis];
+  }
+
+  Result<std::vector<Tensor>> bind_number(const graph::Op& op, int64_t number) {
+    const auto s = static_cast<size_t>(*(*graph::attr_shape(op, graph::AttrKey::births))[0].as_symbol());
+    const graph::DimSymbol& symbol = graph_.symbols[s];
+    bool inside = number >= symbol.lower;
+    if (symbol.upper) {
+      QUARTET_ASSIGN(const int64_t upper, extent(*symbol.upper));
+      inside = inside && number <= upper;
+    }
+    if (!inside) return Status(Code::failed_precondition, std::get<std::string>(op.attrs.at(graph::AttrKey::reason)));
+    extents_[s] = number;
+    return std::vector<Tensor>();
   }
 
   // A run-known symbol of the trip count is born here.

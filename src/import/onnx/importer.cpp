@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "base/utf8.h"
 #include "graph/constant.h"
@@ -17,6 +18,7 @@ using namespace onnx;
 
 constexpr uint64_t kMaxModelBytes = uint64_t{1} << 32;
 constexpr int64_t kOldestOpset = 1, kNewestOpset = 21;
+constexpr int64_t kOverridingIrVersion = 4;  // before it every initializer had to be listed as an input
 constexpr size_t kMaxListed = 50;
 constexpr size_t kMaxDepth = 60;  // of graphs inside nodes
 
@@ -24,10 +26,10 @@ std::string shown(std::string_view name) { return "'" + std::string(name.substr(
 
 const OpRow* find_row(std::string_view op, int64_t version) {
   for (const auto rows :
-       {math_ops(),    activation_ops(), matmul_ops(),  reduce_ops(), shape_ops(),  slice_ops(),    constant_ops(),
-        conv_ops(),    pool_ops(),       norm_ops(),    resize_ops(), trig_ops(),   quantize_ops(), index_ops(),
-        block_ops(),   einsum_ops(),     loss_ops(),    sort_ops(),   window_ops(), control_ops(),  rnn_ops(),
-        scatter_ops(), sample_ops(),     fourier_ops(), roi_ops()})
+       {math_ops(),    activation_ops(), matmul_ops(),  reduce_ops(), shape_ops(),   slice_ops(),    constant_ops(),
+        conv_ops(),    pool_ops(),       norm_ops(),    resize_ops(), trig_ops(),    quantize_ops(), index_ops(),
+        block_ops(),   einsum_ops(),     loss_ops(),    sort_ops(),   window_ops(),  control_ops(),  scan_ops(),
+        nonzero_ops(), rnn_ops(),        scatter_ops(), sample_ops(), fourier_ops(), roi_ops()})
     for (const OpRow& row : rows)
       if (row.op == op && version >= row.since && version < row.until) return &row;
   return nullptr;
@@ -47,8 +49,11 @@ std::string symbol_name(std::string_view text) {
 
 class Importer final : public GraphWalker {
  public:
-  Importer(const Model& model, ExternalFiles files, std::shared_ptr<const void> owner)
-      : model_(model), files_(std::move(files)), owner_(std::move(owner)) {}
+  Importer(const Model& model, ExternalFiles files, std::shared_ptr<const void> owner, const ImportOptions& options)
+      : model_(model), files_(std::move(files)), owner_(std::move(owner)) {
+    if (!options.initializer_inputs || model.ir_version < kOverridingIrVersion) return;
+    for (const ValueInfo& input : model.graph->inputs) overridable_.insert(input.name);
+  }
 
   Result<std::shared_ptr<const graph::Graph>> run() {
     QUARTET_TRY(read_opset());
@@ -137,6 +142,10 @@ class Importer final : public GraphWalker {
     Value value;
     auto constant = constant_of(tensor, files_, owner_);
     if (!constant.ok()) return constant.status();
+    if (scopes_.size() == 1 && overridable_.count(tensor.name) != 0) {
+      if (defaults_.emplace(tensor.name, constant.take()).second) return {};
+      return make_error(Code::invalid_argument, "two values are called %s", shown(tensor.name).c_str());
+    }
     value.constant = constant.take();
     return define(tensor.name, std::move(value));
   }
@@ -148,9 +157,12 @@ class Importer final : public GraphWalker {
       return make_error(Code::unsupported, "input %s is not a tensor of a type that is understood (%s)",
                         shown(input.name).c_str(),
                         input.is_tensor ? type_name(input.element_type).c_str() : "no tensor");
-    if (!input.shape) return make_error(Code::unsupported, "input %s has no rank", shown(input.name).c_str());
+    const auto given = defaults_.find(input.name);
+    if (!input.shape && given == defaults_.end())
+      return make_error(Code::unsupported, "input %s has no rank", shown(input.name).c_str());
     graph::TensorType type{*dtype, {}};
-    for (size_t axis = 0; axis < input.shape->size(); ++axis) {
+    if (!input.shape) type.shape = given->second.type.shape;
+    for (size_t axis = 0; input.shape && axis < input.shape->size(); ++axis) {
       const Dim& dim = (*input.shape)[axis];
       if (dim.value && *dim.value >= 0) {
         type.shape.emplace_back(*dim.value);
@@ -164,6 +176,7 @@ class Importer final : public GraphWalker {
     Value value;
     auto id = builder_.input(std::string(input.name), std::move(type));
     if (!id.ok()) return id.status();
+    if (given != defaults_.end()) QUARTET_TRY(builder_.set_default(*id, given->second));
     value.id = *id;
     value.is_input = true;
     return define(input.name, std::move(value));
@@ -296,27 +309,31 @@ class Importer final : public GraphWalker {
   std::shared_ptr<const void> owner_;
   graph::Builder builder_;
   int64_t version_ = 0;
-  std::vector<Scope> scopes_;  // innermost last
+  std::vector<Scope> scopes_;                                       // innermost last
+  std::unordered_set<std::string_view> overridable_;                // names of inputs, if those may have defaults
+  std::unordered_map<std::string_view, graph::Constant> defaults_;  // of these
   std::vector<std::string> unsupported_;
   std::vector<Assumption> assumptions_;
 };
 
 Result<std::shared_ptr<const graph::Graph>> import_model(std::span<const uint8_t> bytes, ExternalFiles files,
-                                                         std::shared_ptr<const void> owner) {
+                                                         std::shared_ptr<const void> owner,
+                                                         const ImportOptions& options) {
   auto model = read_model(bytes);
   if (!model.ok()) return model.status().with_stage("import");
-  auto graph = Importer(*model, std::move(files), std::move(owner)).run();
+  auto graph = Importer(*model, std::move(files), std::move(owner), options).run();
   if (!graph.ok()) return graph.status().with_stage("import");
   return graph;
 }
 
 }  // namespace
 
-Result<std::shared_ptr<const graph::Graph>> import_onnx(std::span<const uint8_t> bytes) {
-  return import_model(bytes, {}, nullptr);
+Result<std::shared_ptr<const graph::Graph>> import_onnx(std::span<const uint8_t> bytes, const ImportOptions& options) {
+  return import_model(bytes, {}, nullptr, options);
 }
 
-Result<std::shared_ptr<const graph::Graph>> import_onnx_file(const std::string& path, Os& os) {
+Result<std::shared_ptr<const graph::Graph>> import_onnx_file(const std::string& path, Os& os,
+                                                             const ImportOptions& options) {
   // The bytes are read, not mapped: constants point into them for as long as the graph lives, and a file that somebody
   // rewrites meanwhile must not change them.
   auto bytes = os.read_file(path, kMaxModelBytes);
@@ -324,7 +341,7 @@ Result<std::shared_ptr<const graph::Graph>> import_onnx_file(const std::string& 
   const auto owner = std::make_shared<const Blob>(bytes.take());
   const size_t slash = path.rfind('/');
   ExternalFiles files{&os, slash == std::string::npos ? std::string() : path.substr(0, slash + 1)};
-  auto graph = import_model(owner->span(), std::move(files), owner);
+  auto graph = import_model(owner->span(), std::move(files), owner, options);
   if (!graph.ok()) return graph.status().with_prefix(path + ": ");
   return graph;
 }

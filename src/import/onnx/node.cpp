@@ -160,6 +160,27 @@ Result<int64_t> NodeContext::axis(int64_t value, size_t rank) const {
   return value < 0 ? value + r : value;
 }
 
+// The value with another dim along an axis, of which only the run knows whether it is the same: a run in which it is
+// not fails.
+Result<ValueId> NodeContext::held_to(ValueId x, size_t axis, const IntExpr& dim) {
+  const graph::TensorType before = type(x);
+  ValueId both[2];
+  for (size_t i = 0; i < 2; ++i) {
+    QUARTET_ASSIGN(const ValueId list,
+                   op(OpCode::dims, {}, {{AttrKey::shape, graph::Shape{i == 0 ? before.shape[axis] : dim}}}));
+    QUARTET_ASSIGN(both[i], reshape(list, {}));
+  }
+  QUARTET_ASSIGN(const ValueId same, op(OpCode::equal, {both[0], both[1]}));
+  QUARTET_ASSIGN(
+      const ValueId checked,
+      op(OpCode::require, {same, x},
+         {{AttrKey::reason, label_ + ": its operands' dims do not go together in axis " + std::to_string(axis)}}));
+  QUARTET_ASSIGN(const ValueId index,
+                 op(OpCode::iota, {},
+                    {{AttrKey::shape, graph::Shape{dim}}, {AttrKey::axis, int64_t{0}}, {AttrKey::dtype, DType::i64}}));
+  return op(OpCode::gather, {checked, index}, {{AttrKey::axis, static_cast<int64_t>(axis)}});
+}
+
 // Dims that must be equal, or 1 where they broadcast, and are not known to be are assumed to be equal: the first that
 // is a number, else the first that is not 1, stands for all. What can never be equal is left to the type rule.
 Result<std::vector<ValueId>> NodeContext::aligned(OpCode code, std::vector<ValueId> operands, const Attrs& attrs) {
@@ -193,6 +214,13 @@ Result<std::vector<ValueId>> NodeContext::aligned(OpCode code, std::vector<Value
     }
   }
   for (size_t i = 0; i < operands.size(); ++i) {
+    if (shapes[i] == type(operands[i]).shape) continue;
+    for (size_t axis = 0; axis < shapes[i].size(); ++axis) {
+      const IntExpr &wanted = shapes[i][axis], from = type(operands[i]).shape[axis];
+      const auto run_known = [this](Symbol s) { return !dims().is_entry_known(s); };
+      if (wanted == from || !(wanted.contains_any(run_known) || from.contains_any(run_known))) continue;
+      QUARTET_ASSIGN(operands[i], held_to(operands[i], axis, wanted));
+    }
     if (shapes[i] == type(operands[i]).shape) continue;
     auto assumed = builder_.one(OpCode::assume_shape, {operands[i]}, {{AttrKey::shape, shapes[i]}}, label_);
     if (assumed.ok()) operands[i] = *assumed;

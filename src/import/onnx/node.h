@@ -113,6 +113,8 @@ class NodeContext {
   // The same, where operand `i`, which decides the shape, is given by the caller: the model's declaration is then what
   // the caller must keep to. Unsupported for any other operand that is not known, and without a declaration.
   Result<graph::Shape> declared_shape(size_t output, size_t i, const char* what) const;
+  // Whether there is such a declaration.
+  bool declares(size_t output, size_t i) const { return from_caller(i) && declared_.contains(output); }
   // Whether an operand is an input of the model whose content only the run knows.
   bool from_caller(size_t i) const { return has(i) && inputs_[i]->is_input; }
   const graph::TensorType& type(ValueId id) const { return builder_.type(id); }
@@ -152,6 +154,7 @@ class NodeContext {
   void give_ints(size_t output, KnownInts ints) { outputs_[output].ints = std::move(ints); }
 
  private:
+  Result<ValueId> held_to(ValueId x, size_t axis, const IntExpr& dim);
   Result<std::vector<ValueId>> aligned(OpCode code, std::vector<ValueId> operands, const Attrs& attrs);
 
   const Node& node_;
@@ -186,6 +189,8 @@ std::span<const OpRow> shape_ops();
 std::span<const OpRow> slice_ops();
 std::span<const OpRow> constant_ops();
 std::span<const OpRow> control_ops();
+std::span<const OpRow> scan_ops();
+std::span<const OpRow> nonzero_ops();
 std::span<const OpRow> rnn_ops();
 std::span<const OpRow> conv_ops();
 std::span<const OpRow> pool_ops();

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "graph/constant.h"
-#include "import/onnx/expr.h"
+#include "import/onnx/run_dims.h"
 #include "import/onnx/tensors.h"
 
 namespace quartet::import::onnx {
@@ -43,10 +43,11 @@ Status constant(NodeContext& c) {
 // A tensor of one number.
 Status constant_of_shape(NodeContext& c) {
   graph::Shape shape;
-  if (c.from_caller(0)) {
+  const bool declared = c.declares(0, 0);
+  if (declared) {
     QUARTET_ASSIGN(shape, c.declared_shape(0, 0, "the shape"));
   } else {
-    QUARTET_ASSIGN(const KnownInts known, c.ints(0, "the shape"));
+    QUARTET_ASSIGN(const KnownInts known, dims_in_run(c, 0, "the shape"));
     shape = known.values;
   }
   Result<graph::Constant> value = numbers<double>(DType::f32, {0.0}, false);
@@ -59,7 +60,7 @@ Status constant_of_shape(NodeContext& c) {
   QUARTET_ASSIGN(const ValueId element, c.builder().constant(value.take()));
   QUARTET_ASSIGN(const ValueId scalar, c.reshape(element, {}));
   QUARTET_ASSIGN(const ValueId filled, c.op(OpCode::expand, {scalar}, {{AttrKey::shape, shape}}));
-  if (!c.from_caller(0)) return c.give(0, filled);
+  if (!declared) return c.give(0, filled);
   Emit e(c);
   return e.give(0, as_declared(Expr(e, filled), 0, shape));
 }
@@ -69,7 +70,24 @@ double number_of(const graph::Constant& constant) {
                                      : graph::element_as_double(constant, 0);
 }
 
-// start + i * delta; the count must be known.
+// How many numbers there are, in the run.
+Result<IntExpr> count_in_run(NodeContext& c, DType dtype) {
+  Emit e(c);
+  const bool whole = is_int(dtype);
+  const auto number = [&](size_t i) { return e.in(i).reshape({}).cast(whole ? DType::i64 : DType::f64); };
+  const Expr from = number(0), to = number(1), by = number(2);
+  Expr count;
+  if (whole) {
+    // Towards the end of the range by whole steps.
+    const Expr way = select(less(by, 0), from - to, to - from), step = max(unary(OpCode::abs, by), 1);
+    count = max((way + (step - 1)) / step, 0);
+  } else {
+    count = max(unary(OpCode::ceil, (to - from) / by), 0).cast(DType::i64);
+  }
+  return dim_of(c, count, "the length");
+}
+
+// start + i * delta.
 Status range(NodeContext& c) {
   QUARTET_ASSIGN(const ValueId start, c.in(0));
   const DType dtype = c.type(start).dtype;
@@ -80,20 +98,24 @@ Status range(NodeContext& c) {
     const double steps = std::ceil((number_of(*to) - number_of(*from)) / number_of(*by));
     if (!(steps <= 1e12)) return Status(Code::invalid_argument, "the range has no end");
     count = static_cast<int64_t>(std::max(steps, 0.0));
-  } else if (c.from_caller(0) || c.from_caller(1) || c.from_caller(2)) {
+  } else if (c.declares(0, 0) || c.declares(0, 1) || c.declares(0, 2)) {
     const size_t unknown = c.from_caller(1) ? 1 : c.from_caller(0) ? 0 : 2;
     QUARTET_ASSIGN(const graph::Shape result, c.declared_shape(0, unknown, "the length"));
     if (result.size() != 1) return Status(Code::invalid_argument, "the declared result has another rank");
     count = result[0];
     declared = true;
   } else {
-    QUARTET_ASSIGN(const KnownInts first, c.ints(0, "the start"));
-    QUARTET_ASSIGN(const KnownInts limit, c.ints(1, "the limit"));
-    QUARTET_ASSIGN(const KnownInts delta, c.ints(2, "the delta"));
-    if (first.values.size() != 1 || limit.values.size() != 1 || delta.values.size() != 1)
-      return Status(Code::invalid_argument, "start, limit and delta must have one element each");
-    if (!delta.values[0].is(1)) return Status(Code::unsupported, "a symbolic range with a delta other than 1");
-    count = c.simple(max(limit.values[0] - first.values[0], IntExpr(0)));
+    for (size_t i = 0; i < 3; ++i) {
+      QUARTET_ASSIGN(const ValueId id, c.in(i));
+      if (!c.type(id).elements().is(1))
+        return Status(Code::invalid_argument, "start, limit and delta must have one element each");
+    }
+    const auto first = c.known_ints(0), limit = c.known_ints(1), delta = c.known_ints(2);
+    if (first && limit && delta && delta->values[0].is(1)) {
+      count = c.simple(max(limit->values[0] - first->values[0], IntExpr(0)));
+    } else {
+      QUARTET_ASSIGN(count, count_in_run(c, dtype));
+    }
   }
   QUARTET_ASSIGN(const ValueId index,
                  c.op(OpCode::iota, {},

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "graph/infer.h"
-#include "import/onnx/expr.h"
+#include "import/onnx/run_dims.h"
 
 namespace quartet::import::onnx {
 
@@ -74,12 +74,12 @@ Status expand_by_caller(NodeContext& c) {
 // 0 copies the operand's dim (unless allowzero), -1 takes what is left.
 Status reshape(NodeContext& c) {
   QUARTET_ASSIGN(const ValueId x, c.in(0));
-  if (c.from_caller(1)) return reshape_by_caller(c);
+  if (c.declares(0, 1)) return reshape_by_caller(c);
   KnownInts wanted;
   if (c.version() < 5) {
     for (const int64_t v : c.attr_ints("shape").value_or(std::vector<int64_t>())) wanted.values.emplace_back(v);
   } else {
-    QUARTET_ASSIGN(wanted, c.ints(1, "the shape"));
+    QUARTET_ASSIGN(wanted, dims_in_run(c, 1, "the shape"));
   }
   const graph::Shape from = c.type(x).shape;
   const bool zero_copies = c.attr_int("allowzero", 0) == 0;
@@ -107,7 +107,8 @@ Status reshape(NodeContext& c) {
     for (const IntExpr& dim : from) all = all * dim;
     shape[open] = known.is(0) ? IntExpr(0) : c.simple(floor_div(all, known));
   }
-  return c.give(0, c.reshape(x, std::move(shape)));
+  Emit e(c);
+  return e.give(0, reshaped_in_run(Expr(e, x), shape));
 }
 
 Status flatten(NodeContext& c) {
@@ -183,8 +184,8 @@ Status transpose(NodeContext& c) {
 
 Status expand(NodeContext& c) {
   QUARTET_ASSIGN(const ValueId x, c.in(0));
-  if (c.from_caller(1)) return expand_by_caller(c);
-  QUARTET_ASSIGN(const KnownInts wanted, c.ints(1, "the shape"));
+  if (c.declares(0, 1)) return expand_by_caller(c);
+  QUARTET_ASSIGN(const KnownInts wanted, dims_in_run(c, 1, "the shape"));
   QUARTET_ASSIGN(const graph::Shape shape, graph::broadcast(c.type(x).shape, wanted.values, c.builder().dims()));
   return c.give(0, c.op(OpCode::expand, {x}, {{AttrKey::shape, shape}}));
 }
@@ -194,12 +195,13 @@ Status tile(NodeContext& c) {
   QUARTET_ASSIGN(const ValueId x, c.in(0));
   const graph::Shape from = c.type(x).shape;
   KnownInts repeats;
-  if (c.from_caller(1)) {
+  const bool declares = c.declares(0, 1);
+  if (declares) {
     QUARTET_ASSIGN(const graph::Shape declared, c.declared_shape(0, 1, "the repeats"));
     for (size_t d = 0; d < std::min(from.size(), declared.size()); ++d)
       repeats.values.push_back(from[d].is(0) ? IntExpr(1) : c.simple(floor_div(declared[d], from[d])));
   } else {
-    QUARTET_ASSIGN(repeats, c.ints(1, "the repeats"));
+    QUARTET_ASSIGN(repeats, dims_in_run(c, 1, "the repeats"));
   }
   if (repeats.values.size() != from.size())
     return make_error(Code::invalid_argument, "%zu repeats for rank %zu", repeats.values.size(), from.size());
@@ -212,7 +214,7 @@ Status tile(NodeContext& c) {
   QUARTET_ASSIGN(const ValueId parted, c.reshape(x, split));
   QUARTET_ASSIGN(const ValueId repeated, c.op(OpCode::expand, {parted}, {{AttrKey::shape, wide}}));
   QUARTET_ASSIGN(const ValueId y, c.reshape(repeated, merged));
-  if (!c.from_caller(1)) return c.give(0, y);
+  if (!declares) return c.give(0, y);
   Emit e(c);
   return e.give(0, as_declared(Expr(e, y), 1, repeats.values));
 }

@@ -1,7 +1,7 @@
 // Cutting tensors apart and padding them.
 #include <algorithm>
 
-#include "import/onnx/expr.h"
+#include "import/onnx/run_dims.h"
 
 namespace quartet::import::onnx {
 
@@ -93,14 +93,54 @@ Status slice_by_caller(NodeContext& c, const graph::Shape& result) {
   return e.give(0, required(fits, y, "what is cut has not the shape that the model declares"));
 }
 
+// Bounds that are values of the run: the elements along each axis by gathering, as many as the run finds.
+Status slice_in_run(NodeContext& c) {
+  Emit e(c);
+  Expr y = e.in(0);
+  const Expr starts = e.in(1).cast(DType::i64), ends = e.in(2).cast(DType::i64);
+  QUARTET_TRY(e.status());
+  const auto count = starts.dim(0).constant();
+  if (starts.rank() != 1 || ends.rank() != 1 || !count || !ends.dim(0).is(*count))
+    return Status(Code::unsupported, "starts and ends that are not lists of a known length");
+  std::vector<int64_t> axes, steps(static_cast<size_t>(*count), 1);
+  for (int64_t i = 0; i < *count; ++i) axes.push_back(i);
+  if (c.has(3)) {
+    QUARTET_ASSIGN(axes, c.numbers(3, "the axes"));
+  }
+  if (c.has(4)) {
+    QUARTET_ASSIGN(steps, c.numbers(4, "the steps"));
+  }
+  if (axes.size() != static_cast<size_t>(*count) || steps.size() != axes.size())
+    return Status(Code::invalid_argument, "starts, ends, axes and steps differ in number");
+  for (size_t i = 0; i < axes.size(); ++i) {
+    QUARTET_ASSIGN(const int64_t axis, c.axis(axes[i], y.rank()));
+    if (steps[i] == 0 || steps[i] == INT64_MIN) return Status(Code::invalid_argument, "a step is 0 or too large");
+    const auto d = static_cast<size_t>(axis), j = static_cast<size_t>(i);
+    const Expr extent = e.dim(y.dim(d), DType::i64);
+    const bool forward = steps[j] > 0;
+    const auto bound = [&](const Expr& list) {
+      const Expr at = from_front(list.element(static_cast<int64_t>(j)), extent);
+      return forward ? max(min(at, extent), 0) : max(min(at, extent - 1), -1);
+    };
+    const Expr first = bound(starts), last = bound(ends);
+    const int64_t stride = forward ? steps[j] : -steps[j];
+    const Expr way = max(forward ? last - first : first - last, 0);
+    const Expr length = stride == 1 ? way : (way + e.number(DType::i64, stride - 1)) / e.number(DType::i64, stride);
+    QUARTET_ASSIGN(const IntExpr cut, dim_of(c, length, "what is cut", y.dim(d)));
+    y = y.gather(e.iota({cut}, 0, DType::i64) * e.number(DType::i64, steps[j]) + first, d);
+  }
+  return e.give(0, y);
+}
+
 Status slice(NodeContext& c) {
   QUARTET_ASSIGN(const ValueId x, c.in(0));
   const graph::Shape shape = c.type(x).shape;
   for (const size_t i : {size_t{1}, size_t{2}, size_t{3}, size_t{4}}) {
-    if (c.version() < 10 || !c.from_caller(i)) continue;
+    if (c.version() < 10 || !c.declares(0, i)) continue;
     QUARTET_ASSIGN(const graph::Shape result, c.declared_shape(0, i, "what is cut"));
     return slice_by_caller(c, result);
   }
+  if (c.version() >= 10 && (!c.known_ints(1) || !c.known_ints(2))) return slice_in_run(c);
   QUARTET_ASSIGN(const Cut cut, cut_of(c, shape.size()));
   graph::Shape starts(shape.size(), IntExpr(0)), limits = shape;
   std::vector<int64_t> steps(shape.size(), 1);
@@ -217,6 +257,9 @@ Result<std::vector<Padding>> paddings(NodeContext& c, Emit& e, const Expr& x) {
   if (c.version() < 11) {
     given.emplace();
     for (const int64_t v : c.attr_ints("pads").value_or(std::vector<int64_t>())) given->emplace_back(v);
+  } else if (!c.declares(0, 1)) {
+    QUARTET_ASSIGN(const KnownInts known, dims_in_run(c, 1, "the pads"));
+    given = known.values;
   } else if (const auto known = c.known_ints(1)) {
     given = known->values;
   }

@@ -47,6 +47,7 @@ const Call kCalls[] = {
     CALL(quartet_builder_dim_symbol, quartet_builder, nullptr, 0, nullptr),
     CALL(quartet_builder_dim_text, quartet_builder, nullptr, 0, nullptr),
     CALL(quartet_builder_input, quartet_builder, nullptr, 0, 0, 0, nullptr, nullptr),
+    CALL(quartet_builder_input_default, quartet_builder, 0, 0),
     CALL(quartet_builder_constant, quartet_builder, 0, 0, nullptr, nullptr, 0, 0, nullptr, nullptr, nullptr),
     CALL(quartet_builder_op, quartet_builder, nullptr, 0, nullptr, 0, nullptr, 0, nullptr, 0),
     CALL(quartet_builder_op_by_id, quartet_builder, 0, nullptr, 0, nullptr, 0, nullptr, 0),

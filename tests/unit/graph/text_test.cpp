@@ -37,6 +37,37 @@ graph @main(%x: f32[batch, 2]) -> (f32[batch, 3]) {
 )");
 }
 
+TEST(Text, DefaultsOfInputs) {
+  const auto graph = parsed(R"(
+    graph(%x: f32[n], %w: f32[n] = f32[2] [1, 2], %b: f32[4, 4] = f32[4, 4] all 0.5) {
+      %y = mul %x, %w
+      return %y as y
+    })");
+  ASSERT_TRUE(graph);
+  EXPECT_EQ(graph->defaults, (std::vector<InputDefault>{{1, 0}, {2, 1}}));
+  const std::string text = print(*graph);
+  EXPECT_NE(text.find("%w: f32[n] = f32[2] [1, 2], %b: f32[4, 4] = f32[4, 4] all 0.5) ->"), std::string::npos) << text;
+  const auto again = parsed(text);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(canonical_bytes(*again), canonical_bytes(*graph));
+  const auto read = deserialize(serialize(*graph));
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ((*read)->defaults, graph->defaults);
+  EXPECT_EQ(canonical_bytes(**read), canonical_bytes(*graph));
+  const auto other = parsed("graph(%x: f32[n], %w: f32[n], %b: f32[4, 4]) { %y = mul %x, %w return %y as y }");
+  ASSERT_TRUE(other);
+  EXPECT_NE(canonical_bytes(*other), canonical_bytes(*graph));
+  expect_parse_error("graph(%w: f32[2] = f32[3] [1, 2, 3]) { return %w }", "f32[3] for f32[2]");
+  expect_parse_error("graph(%w: f32[n] = i32[3] [1, 2, 3]) { return %w }", "i32[3] for f32[n]");
+  Graph damaged = *graph;
+  damaged.defaults[1] = {1, 1};
+  EXPECT_FALSE(verify(damaged));
+  damaged.defaults = {{3, 0}};
+  EXPECT_FALSE(verify(damaged));
+  damaged.defaults = {{1, 9}};
+  EXPECT_FALSE(verify(damaged));
+}
+
 TEST(Text, ConstantsByDigestComeFromTheSource) {
   const auto graph = parsed("graph(%x: f32[3]) { %c = constant f32[3] [1, 2, 3] %y = add %x, %c return %y }");
   ASSERT_TRUE(graph);

@@ -84,6 +84,47 @@ TEST(Verify, RunKnownDimsLiveFromTheirBirth) {
       "the run-known dim t is used where it is not known");
 }
 
+TEST(Verify, DimsThatLoopsIfsAndNumbersGiveBirthTo) {
+  const std::string head = "dim s run\ndim t run\ngraph(%x: f32[2], %p: bool[], %n: i64[], %y: f32[n]) { ";
+  const auto loop = [](const char* attrs, const char* yielded) {
+    return std::string("%a, %b = loop %n, _, %x, %x {") + attrs +
+           "} do (%i: i64[], %c: bool[], %v: f32[s], %w: f32[s]) { %l = concat %v, %x {axis = 0} yield %c, " + yielded +
+           " } ";
+  };
+  const std::string good = head + loop("births = [s]", "%l, %l") + "%r = add %a, %b return %r }";
+  const auto graph = parsed(good);
+  ASSERT_TRUE(graph);
+  EXPECT_EQ(print(*graph), print(*parsed(print(*graph))));
+  const auto bytes = serialize(*graph);
+  const auto again = deserialize(bytes);
+  ASSERT_TRUE(again.ok()) << again.status().message();
+  EXPECT_EQ(print(**again), print(*graph));
+  expect_parse_error(head + loop("births = [s]", "%l, %w") + "return %a }",
+                     "carried value 1 yielded is f32[s], wanted f32[s + 2]");
+  expect_parse_error(head + loop("births = [n]", "%l, %l") + "return %a }", "carried value 0 at first is f32[2]");
+  expect_parse_error(head + loop("births = [s, s]", "%l, %l") + "return %a }", "s is born twice");
+  expect_parse_error(head + "%d = dims {shape = [s]} " + loop("births = [s]", "%l, %l") + "return %d }",
+                     "s is used where it is not known");
+  expect_parse_error(head +
+                         "%a, %b = loop %n, _, %x {births = [s], trip = [t]} do (%i: i64[], %c: bool[], %v: f32[s]) { "
+                         "%l = concat %v, %x {axis = 0} yield %c, %l, %v } return %a }",
+                     "a stacked value's dim s changes from iteration to iteration");
+  const auto sides = [](const char* attrs) {
+    return std::string("%a, %b = if %p {") + attrs + "} then { yield %x, %x } else { yield %y, %y } ";
+  };
+  EXPECT_TRUE(parsed(head + sides("births = [s, s], places = [0, 0, 1, 0]") + "%r = add %a, %b return %r }"));
+  EXPECT_TRUE(parsed(head + sides("births = [s, t], places = [0, 0, 1, 0]") + "return %a, %b }"));
+  expect_parse_error(head + sides("births = [s], places = [0, 0]") + "return %a }",
+                     "result 1 of else is f32[n], wanted f32[2]");
+  expect_parse_error(head + sides("births = [s], places = [0, 1]") + "return %a }", "places do not say where");
+  expect_parse_error(head + sides("births = [s]") + "return %a }", "places do not say where");
+  expect_parse_error(head + sides("births = [2, s], places = [0, 0, 1, 0]") + "return %a }", "2 is no run-known dim");
+  EXPECT_TRUE(parsed(
+      head + "bind %n {births = [s], reason = \"r\"} %r = iota {shape = [s], axis = 0, dtype = i64} return %r }"));
+  expect_parse_error(head + "bind %p {births = [s], reason = \"r\"} return %x }", "the number is bool[], wanted i64[]");
+  expect_parse_error(head + "bind %n {births = [s, t], reason = \"r\"} return %x }", "2 births, wanted 1");
+}
+
 TEST(Verify, RegionsNestToALimit) {
   std::string text = "graph(%p: bool[]) { ";
   std::string end;

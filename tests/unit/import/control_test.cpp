@@ -174,12 +174,85 @@ TEST(OnnxLoop, AConditionEndsItAndSetsADim) {
   expect_values(none, 1, {0, 2}, {});
 }
 
-TEST(OnnxLoop, AValueThatGrowsIsRefused) {
+TEST(OnnxLoop, ATripCountThatIsAnInput) {
+  const auto model = OnnxModel()
+                         .initializer(test::ints("limit", {}, {100}))
+                         .input("m", {}, kI64)
+                         .input("x", {"2"})
+                         .node(OnnxNode("Loop", {"m", "", "x"}, {"y", "rows"}).graph("body", doubling().graph()))
+                         .output("rows");
+  for (const int64_t trips : {3, 0, 200}) {
+    const auto outputs = run(model, {scalar(DType::i64, trips), f32({2}, {1, 0})});
+    ASSERT_TRUE(outputs.ok()) << outputs.status().message();
+    EXPECT_EQ((*outputs)[0].dims, (std::vector<int64_t>{trips, 2}));
+  }
+  expect_values(run(model, {scalar(DType::i64, 3), f32({2}, {1, 3})}), 0, {3, 2}, {1, 3, 2, 6, 4, 12});
+}
+
+TEST(OnnxLoop, ATripCountThatIsNoBoundPlansNoMemory) {
+  const auto model = OnnxModel()
+                         .initializer(test::ints("m", {}, {INT64_MAX}))
+                         .input("limit", {}, kI64)
+                         .input("go", {}, kBool)
+                         .input("x", {"2"})
+                         .node(OnnxNode("Loop", {"m", "go", "x"}, {"y", "rows"}).graph("body", doubling().graph()))
+                         .output("rows");
+  expect_values(run(model, {scalar(DType::i64, 1), scalar(DType::boolean, 1), f32({2}, {1, 3})}), 0, {2, 2},
+                {1, 3, 2, 6});
+}
+
+TEST(OnnxLoop, AValueThatGrows) {
   const auto body = OnnxModel()
                         .input("i", {}, kI64)
                         .input("cond_in", {}, kBool)
                         .input("v", {"n"})
-                        .node(OnnxNode("Concat", {"v", "v"}, {"v_out"}).integer("axis", 0))
+                        .input("w", {"n"})
+                        .node(OnnxNode("Concat", {"v", "x"}, {"v_out"}).integer("axis", 0))
+                        .node(OnnxNode("Add", {"v_out", "v_out"}, {"w_out"}))
+                        .output("cond_in")
+                        .output("v_out")
+                        .output("w_out");
+  const auto model = OnnxModel()
+                         .input("m", {}, kI64)
+                         .input("x", {"2"})
+                         .node(OnnxNode("Loop", {"m", "", "x", "x"}, {"y", "z"}).graph("body", body.graph()))
+                         .node(OnnxNode("Add", {"y", "z"}, {"sum"}))
+                         .output("y")
+                         .output("sum");
+  const auto outputs = run(model, {scalar(DType::i64, 2), f32({2}, {1, 3})});
+  expect_values(outputs, 0, {6}, {1, 3, 1, 3, 1, 3});
+  expect_values(outputs, 1, {6}, {3, 9, 3, 9, 3, 9});
+  expect_values(run(model, {scalar(DType::i64, 0), f32({2}, {1, 3})}), 1, {2}, {2, 6});
+}
+
+TEST(OnnxLoop, ValuesThatGrowInTheirOwnWays) {
+  const auto body = OnnxModel()
+                        .input("i", {}, kI64)
+                        .input("cond_in", {}, kBool)
+                        .input("v", {"n"})
+                        .input("w", {"n"})
+                        .node(OnnxNode("Concat", {"v", "w"}, {"v_out"}).integer("axis", 0))
+                        .output("cond_in")
+                        .output("v_out")
+                        .output("v");
+  const auto model = OnnxModel()
+                         .input("m", {}, kI64)
+                         .input("x", {"1"})
+                         .node(OnnxNode("Loop", {"m", "", "x", "x"}, {"y", "z"}).graph("body", body.graph()))
+                         .output("y")
+                         .output("z");
+  const auto outputs = run(model, {scalar(DType::i64, 4), f32({1}, {2})});
+  expect_values(outputs, 0, {8}, {2, 2, 2, 2, 2, 2, 2, 2});
+  expect_values(outputs, 1, {5}, {2, 2, 2, 2, 2});
+}
+
+TEST(OnnxLoop, AValueThatChangesItsRankIsRefused) {
+  const auto body = OnnxModel()
+                        .initializer(test::ints("axes", {1}, {0}))
+                        .input("i", {}, kI64)
+                        .input("cond_in", {}, kBool)
+                        .input("v", {"n"})
+                        .node(OnnxNode("Unsqueeze", {"v", "axes"}, {"v_out"}))
                         .output("cond_in")
                         .output("v_out");
   const auto model = OnnxModel()
@@ -189,8 +262,23 @@ TEST(OnnxLoop, AValueThatGrowsIsRefused) {
                          .output("y");
   const auto graph = import::import_onnx(model.bytes());
   ASSERT_FALSE(graph.ok());
-  EXPECT_NE(graph.status().message().find("carried value 0 changes its type from f32[2] to f32[4]"), std::string::npos)
+  EXPECT_NE(graph.status().message().find("carried value 0 changes its type from f32[2] to f32[1, 2]"),
+            std::string::npos)
       << graph.status().message();
+}
+
+TEST(OnnxIf, BranchesOfDifferentDims) {
+  const auto yes = OnnxModel().node(OnnxNode("Concat", {"x", "x"}, {"b"}).integer("axis", 0)).output("b");
+  const auto no = OnnxModel().node(OnnxNode("Neg", {"x"}, {"b"})).output("b");
+  const auto model =
+      OnnxModel()
+          .input("c", {}, kBool)
+          .input("x", {"n"})
+          .node(OnnxNode("If", {"c"}, {"y"}).graph("then_branch", yes.graph()).graph("else_branch", no.graph()))
+          .node(OnnxNode("Add", {"y", "y"}, {"z"}))
+          .output("z");
+  expect_values(run(model, {scalar(DType::boolean, 1), f32({2}, {1, 3})}), 0, {4}, {2, 6, 2, 6});
+  expect_values(run(model, {scalar(DType::boolean, 0), f32({2}, {1, 3})}), 0, {2}, {-2, -6});
 }
 
 TEST(OnnxScan, DirectionsAndAxes) {

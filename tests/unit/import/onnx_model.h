@@ -91,7 +91,7 @@ class OnnxNode {
 // A whole model. A dim of an input is a number, or a name where it begins with a letter.
 class OnnxModel {
  public:
-  explicit OnnxModel(int64_t opset = 13) : opset_(opset) {}
+  explicit OnnxModel(int64_t opset = 13, int64_t ir_version = 8) : opset_(opset), ir_version_(ir_version) {}
   OnnxModel& input(const std::string& name, const std::vector<std::string>& dims, int32_t type = 1) {
     return value(11, name, dims, type);
   }
@@ -111,7 +111,7 @@ class OnnxModel {
     std::string out, opset;
     protozero::pbf_writer(opset).add_int64(2, opset_);
     protozero::pbf_writer w(out);
-    w.add_int64(1, 8);
+    w.add_int64(1, ir_version_);
     w.add_message(7, graph_);
     w.add_message(8, opset);
     return {out.begin(), out.end()};
@@ -143,7 +143,7 @@ class OnnxModel {
     return *this;
   }
 
-  int64_t opset_;
+  int64_t opset_, ir_version_;
   std::string graph_;
 };
 

@@ -158,6 +158,31 @@ TEST(Onnx, InitializersThatAreInputsAreConstants) {
   EXPECT_EQ(graph->main().body.arguments.size(), 1u);
 }
 
+TEST(Onnx, InitializersThatAreInputsAreDefaultsIfAsked) {
+  OnnxModel model(13);
+  model.input("w", {"n"}).input("x", {"n"}).initializer(test::floats("w", {1}, {3}));
+  model.initializer(test::floats("c", {1}, {2}));
+  model.node(OnnxNode("Mul", {"x", "w"}, {"z"})).node(OnnxNode("Mul", {"z", "c"}, {"y"})).output("y");
+  const import::ImportOptions options{.initializer_inputs = true};
+  const auto graph = import::import_onnx(model.bytes(), options);
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  EXPECT_EQ((*graph)->main().body.arguments.size(), 2u);
+  ASSERT_EQ((*graph)->defaults.size(), 1u);
+  EXPECT_EQ((*graph)->defaults[0].input, 0);
+  EXPECT_EQ(
+      reinterpret_cast<const float*>((*graph)->constants[static_cast<size_t>((*graph)->defaults[0].constant)].data)[0],
+      3.0F);
+  model.initializer(test::floats("w", {1}, {4}));
+  EXPECT_FALSE(import::import_onnx(model.bytes(), options).ok());
+  // Before IR version 4 it had to be listed.
+  OnnxModel old(8, 3);
+  old.input("x", {"1"}).input("w", {"1"}).initializer(test::floats("w", {1}, {3}));
+  old.node(OnnxNode("Mul", {"x", "w"}, {"y"})).output("y");
+  const auto constant = import::import_onnx(old.bytes(), options);
+  ASSERT_TRUE(constant.ok()) << constant.status().message();
+  EXPECT_EQ((*constant)->main().body.arguments.size(), 1u);
+}
+
 TEST(Onnx, ListsEveryNodeThatIsNotSupported) {
   OnnxModel model(13);
   model.input("x", {"1"})

@@ -28,12 +28,25 @@ Result<Program> read_all(std::span<const uint8_t> bytes) {
 
 RandomProgram sample(uint64_t seed = 7) { return RandomProgram(seed, {.stages = 8, .symbolic = seed % 2 == 1}); }
 
+// Of input 0 with extents of 1 where they are not numbers, by constant 0 made to fit.
+InputDefault default_of(Program& program) {
+  InputDefault given{0, 0, {}};
+  uint64_t bytes = size_of(program.inputs[0].dtype);
+  for (const IntExpr& extent : program.inputs[0].shape) {
+    given.shape.push_back(extent.constant().value_or(1));
+    bytes *= static_cast<uint64_t>(given.shape.back());
+  }
+  program.constants[0] = {program.constants[0].digest, bytes, {}};
+  return given;
+}
+
 TEST(Program, RoundTripsThroughBytesAndText) {
   for (uint64_t seed = 0; seed < 40; ++seed) {
     RandomProgram random = sample(seed);
     random.program.inputs[0].name = "a \"quoted\\ name\"\n;\x01[,]";
     random.program.constants[0].inline_data = random.constant_data;
     random.program.flush_denormals = seed % 3 == 0;
+    if (seed % 4 == 2) random.program.defaults = {default_of(random.program)};
     random.program.stages[1].library = true;
     random.program.stages[2].task_cost = 1.0 / 3;
     ASSERT_TRUE(verify(random.program).ok()) << verify(random.program).message();
@@ -160,6 +173,11 @@ TEST(Program, VerifierNamesWhatIsWrong) {
       {"into an output of", [](Program& p) { p.copies[0].from = {Storage::constant, 0}; }},
       {"and by something else", [](Program& p) { p.copies.push_back(p.copies[0]); }},
       {"no stage and no copy", [](Program& p) { p.copies.clear(); }},
+      {"another rank", [](Program& p) { p.defaults = {{0, 0, {}}}; }},
+      {"which is none", [](Program& p) { p.defaults = {{0, 77, {}}}; }},
+      {"of no input", [](Program& p) { p.defaults = {{static_cast<int32_t>(p.inputs.size()), 0, {}}}; }},
+      {"out of order", [](Program& p) { p.defaults = {default_of(p), default_of(p)}; }},
+      {"another size", [](Program& p) { p.defaults = {default_of(p)}, p.constants[0].bytes += 1; }},
       {"is planned for the moments", [](Program& p) { p.workspace[0].last += 1; }},
       {"misplaced", [](Program& p) { p.workspace[0].offset = IntExpr(4); }},
       {"misplaced", [](Program& p) { p.workspace_bytes = IntExpr(0); }},
