@@ -204,7 +204,13 @@ double at(const quartet::Tensor& tensor, size_t index) {
 std::vector<uint8_t> read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) refuse(path, "cannot be opened");
-  std::vector<uint8_t> bytes{std::istreambuf_iterator<char>(file), {}};
+  constexpr size_t kPiece = size_t{1} << 16;
+  std::vector<uint8_t> bytes;
+  for (size_t size = 0; file; bytes.resize(size)) {
+    bytes.resize(size + kPiece);
+    file.read(reinterpret_cast<char*>(bytes.data() + size), static_cast<std::streamsize>(kPiece));
+    size += static_cast<size_t>(file.gcount());
+  }
   if (file.bad()) refuse(path, "cannot be read");
   return bytes;
 }

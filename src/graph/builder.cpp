@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/utf8.h"
+#include "graph/verify_built.h"
 
 namespace quartet::graph {
 namespace {
@@ -412,7 +413,7 @@ Result<std::shared_ptr<const Graph>> Builder::finish() {
   for (const auto& [input, constant] : defaults_) graph->defaults.push_back({input, constant});
   graph->functions.push_back(std::move(frame().function));
   for (auto& [index, function] : finished_) graph->functions.push_back(std::move(function));
-  QUARTET_TRY(verify(*graph));
+  QUARTET_TRY(verify_built(*graph));
   return std::shared_ptr<const Graph>(std::move(graph));
 }
 

@@ -24,12 +24,14 @@ Result<Types> transpose(const InferInput& in) {
 Result<Types> expand(const InferInput& in) {
   const TensorType& from = *in.operands[0];
   TensorType to{from.dtype, shape_attr(in, AttrKey::shape)};
-  const Status bad = make_error(Code::invalid_argument, "%s does not expand to %s", in.dims.text(from.shape).c_str(),
-                                in.dims.text(to.shape).c_str());
-  if (from.rank() > to.rank()) return bad;
+  const auto bad = [&] {
+    return make_error(Code::invalid_argument, "%s does not expand to %s", in.dims.text(from.shape).c_str(),
+                      in.dims.text(to.shape).c_str());
+  };
+  if (from.rank() > to.rank()) return bad();
   const size_t offset = to.rank() - from.rank();
   for (size_t i = 0; i < from.rank(); ++i)
-    if (!from.shape[i].is(1) && !in.dims.same(from.shape[i], to.shape[offset + i])) return bad;
+    if (!from.shape[i].is(1) && !in.dims.same(from.shape[i], to.shape[offset + i])) return bad();
   return Types{std::move(to)};
 }
 

@@ -9,6 +9,7 @@
 #include "graph/dims.h"
 #include "graph/graph.h"
 #include "graph/infer.h"
+#include "graph/verify_built.h"
 
 namespace quartet::graph {
 namespace {
@@ -45,9 +46,12 @@ Status verify_constants(const Graph& graph) {
 // Checks one function, in execution order.
 class FunctionVerifier {
  public:
-  FunctionVerifier(const Graph& graph, const std::vector<Signature>& signatures, size_t index,
+  FunctionVerifier(const Graph& graph, bool inferred, const std::vector<Signature>& signatures, size_t index,
                    std::unordered_map<Symbol, bool>& born)
       : graph_(graph),
+        inferred_(inferred),
+        has_run_known_(std::any_of(graph.symbols.begin(), graph.symbols.end(),
+                                   [](const DimSymbol& symbol) { return symbol.kind == DimSymbol::Kind::run; })),
         signatures_(signatures),
         function_(graph.functions[index]),
         index_(index),
@@ -57,7 +61,7 @@ class FunctionVerifier {
   Status run() {
     state_.assign(function_.values.size(), State::undefined);
     definition_.assign(function_.values.size(), nullptr);
-    for (size_t i = 0; i < function_.values.size(); ++i)
+    for (size_t i = 0; !inferred_ && i < function_.values.size(); ++i)
       if (const Status bad = check_type(function_.values[i].type, dims_); !bad)
         return bad.with_prefix(where() + "value " + std::to_string(i) + ": ");
     QUARTET_TRY(check_block(function_.body, 0, nullptr));
@@ -101,6 +105,7 @@ class FunctionVerifier {
 
   // Run-known symbols are used after their birth, in the block of it or inside that.
   Status check_symbols(const Shape& shape) const {
+    if (!has_run_known_) return {};
     for (const IntExpr& dim : shape)
       for (const Symbol s : dim.symbols()) {
         if (!is_run_known(s)) continue;
@@ -212,18 +217,21 @@ class FunctionVerifier {
     if ((op.constant >= 0) != (op.code == OpCode::constant) || (op.callee >= 0) != (op.code == OpCode::call))
       return make_error(Code::invalid_argument, "a constant or callee where none belongs, or none where one does");
 
-    QUARTET_ASSIGN(const std::vector<TensorType> types,
-                   infer({op.code, operands, op.attrs, dims_, constant, regions, callee}));
+    std::vector<TensorType> types;
+    const bool known = inferred_ && follows_from_operands(op);
+    if (!known) {
+      QUARTET_ASSIGN(types, infer({op.code, operands, op.attrs, dims_, constant, regions, callee}));
+    }
     for (const auto& [key, attr] : op.attrs)
       if (const auto* shape = std::get_if<Shape>(&attr); shape && key != AttrKey::trip && key != AttrKey::births)
         QUARTET_TRY(check_symbols(*shape));
     QUARTET_TRY(check_trip(op, scope.births));
-    if (types.size() != op.results.size())
+    if (!known && types.size() != op.results.size())
       return make_error(Code::invalid_argument, "%zu results, wanted %zu", op.results.size(), types.size());
-    for (size_t i = 0; i < types.size(); ++i) {
+    for (size_t i = 0; i < op.results.size(); ++i) {
       QUARTET_TRY(define(op.results[i], scope));
       const TensorType& recorded = type(op.results[i]);
-      if (recorded != types[i])
+      if (!known && recorded != types[i])
         return make_error(Code::invalid_argument, "result %zu is recorded as %s, its type is %s", i,
                           dims_.text(recorded).c_str(), dims_.text(types[i]).c_str());
       definition_[static_cast<size_t>(op.results[i])] = &op;
@@ -231,7 +239,15 @@ class FunctionVerifier {
     return {};
   }
 
+  // What a control op gives is said by blocks and functions, which may have been filled after the op was made.
+  static bool follows_from_operands(const Op& op) {
+    const OpClass kind = op_info(op.code).op_class;
+    return kind != OpClass::control && kind != OpClass::constant;
+  }
+
   const Graph& graph_;
+  const bool inferred_;       // by the builder: what follows from operands alone
+  const bool has_run_known_;  // any symbol
   const std::vector<Signature>& signatures_;
   const Function& function_;
   size_t index_;
@@ -293,7 +309,11 @@ Status verify_defaults(const Graph& graph) {
 
 void add_symbols(const Shape& shape, std::set<Symbol>& used) {
   for (const IntExpr& dim : shape)
-    for (const Symbol s : dim.symbols()) used.insert(s);
+    if (!dim.is_constant())
+      dim.contains_any([&used](Symbol s) {
+        used.insert(s);
+        return false;
+      });
 }
 
 void add_symbols(const Block& block, std::set<Symbol>& used) {
@@ -324,10 +344,8 @@ Status verify_bindings(const Graph& graph) {
   return {};
 }
 
-}  // namespace
-
-Status verify(const Graph& graph) {
-  const auto check = [&graph]() -> Status {
+Status verify_whole(const Graph& graph, bool inferred) {
+  const auto check = [&]() -> Status {
     if (graph.functions.empty()) return make_error(Code::invalid_argument, "no main function");
     QUARTET_TRY(verify_symbols(graph));
     QUARTET_TRY(verify_constants(graph));
@@ -340,12 +358,18 @@ Status verify(const Graph& graph) {
       QUARTET_TRY(collect_signature(graph.functions[i], signatures[i]));
     }
     std::unordered_map<Symbol, bool> born;
-    for (size_t i = 0; i < graph.functions.size(); ++i) QUARTET_TRY(FunctionVerifier(graph, signatures, i, born).run());
+    for (size_t i = 0; i < graph.functions.size(); ++i)
+      QUARTET_TRY(FunctionVerifier(graph, inferred, signatures, i, born).run());
     QUARTET_TRY(verify_interface(graph));
     QUARTET_TRY(verify_defaults(graph));
     return verify_bindings(graph);
   };
   return check().with_stage("graph");
 }
+
+}  // namespace
+
+Status verify(const Graph& graph) { return verify_whole(graph, false); }
+Status verify_built(const Graph& graph) { return verify_whole(graph, true); }
 
 }  // namespace quartet::graph

@@ -1,3 +1,4 @@
+#include "base/int_expr_reader.h"
 #include "program/program.h"
 
 namespace quartet::program {
@@ -73,15 +74,25 @@ void write_stages(ByteWriter& out, const std::vector<Stage>& list) {
   });
 }
 
+// The bytes of a program, whose expressions share their parts.
+class Source : public ByteReader {
+ public:
+  explicit Source(const ByteReader& from) : ByteReader(from) {}
+  IntExpr expression() { return expressions_.read(*this); }
+
+ private:
+  IntExprReader expressions_;
+};
+
 // Reads a list whose items take at least `min_bytes` each.
 template <class T, class Function>
-void read_list(ByteReader& in, std::vector<T>& list, size_t min_bytes, const Function& each) {
+void read_list(Source& in, std::vector<T>& list, size_t min_bytes, const Function& each) {
   const size_t count = in.count(min_bytes);
   for (size_t i = 0; i < count && in.ok(); ++i) list.push_back(each());
 }
 
 template <class Enum>
-Enum read_enum(ByteReader& in, Enum last, const char* what) {
+Enum read_enum(Source& in, Enum last, const char* what) {
   const uint8_t value = in.u8();
   if (value > static_cast<uint8_t>(last)) {
     in.fail(what);
@@ -90,17 +101,17 @@ Enum read_enum(ByteReader& in, Enum last, const char* what) {
   return static_cast<Enum>(value);
 }
 
-bool read_flag(ByteReader& in) {
+bool read_flag(Source& in) {
   const uint8_t value = in.u8();
   if (value > 1) in.fail("a flag is neither 0 nor 1");
   return value == 1;
 }
 
-void read_expressions(ByteReader& in, std::vector<IntExpr>& list) {
-  read_list(in, list, 1, [&] { return IntExpr::read(in); });
+void read_expressions(Source& in, std::vector<IntExpr>& list) {
+  read_list(in, list, 1, [&] { return in.expression(); });
 }
 
-void read_tensors(ByteReader& in, std::vector<TensorInfo>& list) {
+void read_tensors(Source& in, std::vector<TensorInfo>& list) {
   read_list(in, list, 17, [&] {
     TensorInfo tensor;
     tensor.name = in.text();
@@ -110,31 +121,31 @@ void read_tensors(ByteReader& in, std::vector<TensorInfo>& list) {
   });
 }
 
-BufferRef read_reference(ByteReader& in) {
+BufferRef read_reference(Source& in) {
   BufferRef ref;
   ref.storage = read_enum(in, Storage::view, "a storage kind is out of range");
   ref.index = in.i32();
   return ref;
 }
 
-std::optional<BufferRef> read_optional(ByteReader& in) {
+std::optional<BufferRef> read_optional(Source& in) {
   if (!read_flag(in)) return std::nullopt;
   return read_reference(in);
 }
 
-void read_control(ByteReader& in, Program& program) {
+void read_control(Source& in, Program& program) {
   read_list(in, program.views, 12, [&] {
     View view;
     view.base = read_reference(in);
     view.loop = in.i32();
-    view.first = IntExpr::read(in);
-    view.stride = IntExpr::read(in);
-    view.bytes = IntExpr::read(in);
+    view.first = in.expression();
+    view.stride = in.expression();
+    view.bytes = in.expression();
     return view;
   });
   read_list(in, program.loops, 8, [&] {
     Loop loop;
-    if (read_flag(in)) loop.count = IntExpr::read(in);
+    if (read_flag(in)) loop.count = in.expression();
     loop.trip = read_optional(in);
     loop.condition = read_optional(in);
     loop.next = read_optional(in);
@@ -150,17 +161,17 @@ void read_control(ByteReader& in, Program& program) {
     instruction.count = in.i32();
     instruction.from = read_reference(in);
     instruction.to = read_reference(in);
-    instruction.bytes = IntExpr::read(in);
+    instruction.bytes = in.expression();
     return instruction;
   });
 }
 
-void read_stages(ByteReader& in, std::vector<Stage>& list) {
+void read_stages(Source& in, std::vector<Stage>& list) {
   read_list(in, list, 34, [&] {
     Stage stage;
     stage.kernel = in.i32();
     read_list(in, stage.arguments, 5, [&] { return read_reference(in); });
-    stage.tasks = IntExpr::read(in);
+    stage.tasks = in.expression();
     read_list(in, stage.after, 4, [&] { return in.i32(); });
     stage.wave = in.i32();
     stage.task_cost = in.f64();
@@ -169,7 +180,7 @@ void read_stages(ByteReader& in, std::vector<Stage>& list) {
   });
 }
 
-void read_buffers(ByteReader& in, Program& program) {
+void read_buffers(Source& in, Program& program) {
   read_list(in, program.constants, 32, [&] {
     ConstantInfo constant;
     constant.digest = in.digest();
@@ -178,27 +189,27 @@ void read_buffers(ByteReader& in, Program& program) {
     constant.inline_data.assign(data.begin(), data.end());
     return constant;
   });
-  read_list(in, program.prepared, 1, [&] { return PreparedInfo{IntExpr::read(in)}; });
+  read_list(in, program.prepared, 1, [&] { return PreparedInfo{in.expression()}; });
   read_list(in, program.workspace, 14, [&] {
     WorkspaceSlot slot;
-    slot.bytes = IntExpr::read(in);
+    slot.bytes = in.expression();
     slot.first = in.i32();
     slot.last = in.i32();
-    slot.offset = IntExpr::read(in);
+    slot.offset = in.expression();
     slot.region = in.i32();
     return slot;
   });
-  program.workspace_bytes = IntExpr::read(in);
+  program.workspace_bytes = in.expression();
 }
 
-void read_kernels(ByteReader& in, Program& program) {
+void read_kernels(Source& in, Program& program) {
   read_list(in, program.kernels, 33, [&] {
     KernelInfo kernel;
     kernel.name = in.text();
     kernel.blob = in.i32();
     kernel.entry = in.u64();
     read_expressions(in, kernel.dims);
-    kernel.scratch_bytes = IntExpr::read(in);
+    kernel.scratch_bytes = in.expression();
     kernel.arguments = in.i32();
     return kernel;
   });
@@ -251,7 +262,8 @@ void write(ByteWriter& out, const Program& program) {
   });
 }
 
-Result<Program> read(ByteReader& in) {
+Result<Program> read(ByteReader& from) {
+  Source in(from);
   if (const uint32_t format = in.u32(); in.ok() && format != kFormat)
     return make_error(Code::version_mismatch, "the program has format %u, this build reads %u", format, kFormat)
         .with_stage("program");
@@ -261,7 +273,7 @@ Result<Program> read(ByteReader& in) {
     DimInfo dim;
     dim.name = in.text();
     dim.lower = in.i64();
-    if (read_flag(in)) dim.upper = IntExpr::read(in);
+    if (read_flag(in)) dim.upper = in.expression();
     dim.run = read_flag(in);
     return dim;
   });
@@ -269,8 +281,8 @@ Result<Program> read(ByteReader& in) {
   read_tensors(in, program.outputs);
   read_list(in, program.assumptions, 2, [&] {
     Assumption assumption;
-    assumption.a = IntExpr::read(in);
-    assumption.b = IntExpr::read(in);
+    assumption.a = in.expression();
+    assumption.b = in.expression();
     return assumption;
   });
   read_buffers(in, program);
@@ -291,6 +303,7 @@ Result<Program> read(ByteReader& in) {
     read_list(in, given.shape, 8, [&] { return in.i64(); });
     return given;
   });
+  from = in;
   if (!in.ok()) return in.status().with_stage("program");
   // Whatever is wrong with bytes that claim to be a program is corruption, but what is merely beyond this build stays
   // that.

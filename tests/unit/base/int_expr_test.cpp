@@ -1,4 +1,5 @@
 #include "base/int_expr.h"
+#include "base/int_expr_reader.h"
 
 #include <gtest/gtest.h>
 
@@ -163,6 +164,10 @@ TEST(IntExpr, SimplifyAndBoundsAgreeWithEvaluation) {
     ByteReader in(out.data(), "expression");
     EXPECT_EQ(IntExpr::read(in), e);
     EXPECT_TRUE(in.finish().ok());
+    ByteReader again(out.data(), "expression");
+    IntExprReader reader;
+    EXPECT_EQ(reader.read(again), e);
+    EXPECT_TRUE(again.finish().ok());
     const bool nonnegative = e.provably_nonnegative(ranges);
     for (int64_t vn : {1, 2, 3})
       for (int64_t vm : {1, 4})
@@ -186,6 +191,75 @@ TEST(IntExpr, SimplifyAndBoundsAgreeWithEvaluation) {
   }
 }
 
+// One end of a range is looked for at a time: a chain of functions is not walked twice as often for each of them.
+TEST(IntExpr, ReasoningIsNotExponentialInTheDepth) {
+  const auto asked = [](int depth) {
+    IntExpr e = n + IntExpr(100);
+    for (int d = 0; d < depth; ++d) e = floor_div(e * IntExpr(3) + IntExpr(d), IntExpr(4)) + IntExpr(1);
+    int64_t count = 0;
+    EXPECT_TRUE(e.provably_nonnegative([&](Symbol) {
+      ++count;
+      return IntExpr::Range{IntExpr(0), {}};
+    }));
+    return count;
+  };
+  EXPECT_GT(asked(4), 0);
+  EXPECT_LE(asked(12), 12 * 12);
+  EXPECT_LE(asked(12), 10 * asked(4));
+}
+
+// Sums over the same terms, as the offsets of a program are: each function is made once, each sum once.
+TEST(IntExpr, AReaderMakesTheSameBytesOnce) {
+  constexpr int kTerms = 30;
+  ByteWriter out;
+  std::vector<IntExpr> sums;
+  IntExpr sum;
+  for (int t = 0; t < kTerms; ++t) {
+    sum += floor_div(n * IntExpr(t + 3) + IntExpr(1), m);
+    for (int twice = 0; twice < 2; ++twice) {
+      sums.push_back(sum);
+      sum.write(out);
+    }
+  }
+  ByteReader in(out.data(), "expressions");
+  IntExprReader reader;
+  std::vector<IntExpr> read;
+  for (size_t e = 0; e < sums.size(); ++e) read.push_back(reader.read(in));
+  EXPECT_TRUE(in.finish().ok());
+  EXPECT_EQ(read, sums);
+  EXPECT_EQ(reader.made(), static_cast<size_t>(2 * kTerms));
+  EXPECT_EQ(&read[40].terms(), &read[41].terms());
+  EXPECT_EQ(read[10].terms()[0].factors[0].func, read[50].terms()[0].factors[0].func);
+}
+
+// What is not in normal form becomes so, or is refused.
+TEST(IntExpr, ReadsWhatIsNotNormal) {
+  ByteWriter out;
+  const auto term = [&out](int64_t coefficient, Symbol s) {
+    out.i64(coefficient);
+    out.u8(1);
+    out.u8(0);
+    out.i32(s);
+  };
+  out.u8(1);
+  out.i64(5);
+  out.u32(5);
+  term(2, 1);
+  term(3, 0);
+  term(-2, 1);
+  out.i64(7);  // a number as a term
+  out.u8(0);
+  out.i64(4);  // 4 * floor_div(2 n, 2)
+  out.u8(1);
+  out.u8(1);
+  (n * IntExpr(2)).write(out);
+  IntExpr(2).write(out);
+  ByteReader in(out.data(), "expression"), again(out.data(), "expression");
+  EXPECT_EQ(IntExpr::read(in), n * IntExpr(7) + IntExpr(12));
+  EXPECT_TRUE(in.finish().ok());
+  EXPECT_EQ(IntExprReader().read(again), n * IntExpr(7) + IntExpr(12));
+}
+
 TEST(IntExpr, ReadRefusesHostileBytes) {
   std::mt19937 rng(3);
   ByteWriter out;
@@ -197,6 +271,10 @@ TEST(IntExpr, ReadRefusesHostileBytes) {
     ByteReader in(bytes, "expression");
     const IntExpr e = IntExpr::read(in);
     (void)e.to_text();
+    ByteReader again(bytes, "expression");
+    const IntExpr other = IntExprReader().read(again);
+    EXPECT_EQ(again.ok(), in.ok());
+    if (in.ok()) EXPECT_EQ(other, e);
   }
 }
 

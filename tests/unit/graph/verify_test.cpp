@@ -1,3 +1,4 @@
+#include "graph/verify_built.h"
 #include "graph_testing.h"
 
 namespace quartet::graph {
@@ -51,6 +52,21 @@ TEST(Verify, TypesAndAttributes) {
   EXPECT_EQ(after([](Graph& g) { body(g).ops[0].constant = 7; }), "op 0 (constant): no constant of that number");
   EXPECT_EQ(after([](Graph& g) { body(g).ops[1].callee = 0; }),
             "op 1 (add): a constant or callee where none belongs, or none where one does");
+}
+
+// A builder has inferred what follows from operands; what blocks and functions say, and everything else, is looked at.
+TEST(Verify, ABuildersTypesAreNotInferredAgain) {
+  const auto built = [](const auto& change) {
+    Graph graph = *parsed(kText);
+    change(graph);
+    return verify_built(graph);
+  };
+  EXPECT_TRUE(built([](Graph&) {}).ok());
+  EXPECT_TRUE(built([](Graph& g) { body(g).ops[3].attrs.clear(); }).ok());
+  EXPECT_FALSE(built([](Graph& g) { body(g).ops[2].regions.pop_back(); }).ok());
+  EXPECT_FALSE(built([](Graph& g) { g.functions[0].values[5].type.dtype = DType::i32; }).ok());
+  EXPECT_FALSE(built([](Graph& g) { body(g).ops[0].constant = 7; }).ok());
+  EXPECT_FALSE(built([](Graph& g) { std::swap(body(g).ops[0], body(g).ops[1]); }).ok());
 }
 
 TEST(Verify, RegionsFunctionsAndInterface) {
