@@ -240,7 +240,7 @@ std::pair<IntExpr, IntExpr> IntExprBuilder::split(const IntExpr& e, const Monomi
       divided.push_back(*std::move(q));
     }
   }
-  if (divided.empty()) return {IntExpr(quotient), with_constant(e, rest)};
+  if (kept.size() == e.terms().size()) return {IntExpr(quotient), with_constant(e, rest)};
   return {collect(quotient, std::move(divided)), collect(rest, std::move(kept))};
 }
 
