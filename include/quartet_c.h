@@ -821,7 +821,7 @@ QUARTET_API int32_t QUARTET_CALL quartet_context_event_handle(quartet_context* c
 QUARTET_API int32_t QUARTET_CALL quartet_context_memory_usage(const quartet_context* context, quartet_memory_usage* out,
                                                               quartet_error** error);
 
-/* Gives back memory kept for later runs: workspaces of programs in use.
+/* Gives back memory kept for later runs: workspaces of programs in use, and what has grown in their runs.
  * since: 1.0
  * thread: any
  * blocks: no
@@ -1679,7 +1679,8 @@ QUARTET_API int32_t QUARTET_CALL quartet_binding_set_output(quartet_binding* bin
 QUARTET_API int32_t QUARTET_CALL quartet_binding_set_workspace(quartet_binding* binding, void* data, uint64_t bytes,
                                                                quartet_error** error);
 
-/* The bytes of workspace a run with the inputs bound now needs.
+/* The bytes of workspace a run with the inputs bound now needs, besides what grows with dims that the run alone knows:
+ * that memory is the binding's own, from the context's allocator, and kept for the next runs.
  * since: 1.0
  * thread: exclusive:binding
  * blocks: no

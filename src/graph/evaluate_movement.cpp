@@ -112,6 +112,10 @@ Bytes gather(const Op& op, const Constant& from, const Constant& indices, const 
   const size_t count = indices.bytes / size_of(indices.type.dtype);
   const bool unsigned_index = is_unsigned_int(indices.type.dtype);
   Bytes out;
+  if (extent == 0) {
+    out.resize(result.bytes().value_or(0));
+    return out;
+  }
   out.reserve(result.bytes().value_or(0));
   for (size_t o = 0; o < outer; ++o)
     for (size_t k = 0; k < count; ++k) {

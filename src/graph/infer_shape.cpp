@@ -125,9 +125,6 @@ Result<Types> gather(const InferInput& in) {
   if (!is_int(indices.dtype))
     return make_error(Code::invalid_argument, "the indices are %s, not integers", dtype_name(indices.dtype));
   const auto axis = int_attr(in, AttrKey::axis);
-  if (from.shape[static_cast<size_t>(axis)].is(0) && !indices.elements().is(0))
-    return make_error(Code::invalid_argument, "nothing to gather from: axis %lld of %s is empty",
-                      static_cast<long long>(axis), in.dims.text(from.shape).c_str());
   TensorType to{from.dtype, {from.shape.begin(), from.shape.begin() + axis}};
   to.shape.insert(to.shape.end(), indices.shape.begin(), indices.shape.end());
   to.shape.insert(to.shape.end(), from.shape.begin() + axis + 1, from.shape.end());

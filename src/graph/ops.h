@@ -35,6 +35,10 @@ inline constexpr int kAttrKeyCount = 1  // including invalid
 #undef QUARTET_ATTR_KEY
     ;
 
+// Elements of a block of softmax_stats. A row of one block is what a maximum and a sum of exponentials give, so that a
+// kernel may keep the exponentials of such a row and use them again. A block is walked twice, so it stays in L1.
+inline constexpr int64_t kSoftmaxBlock = 4096;
+
 // The alternatives of graph::Attr, in its order.
 enum class AttrKind : uint8_t { i64 = 0, f64 = 1, text = 2, ints = 3, floats = 4, dtype = 5, shape = 6 };
 

@@ -346,6 +346,7 @@ Result<Kernel> Builder::finish(IntExpr tasks) {
   append(statement(Op::yield));
   kernel_.body = std::move(frames_[0].region);
   kernel_.tasks = std::move(tasks);
+  arguments_first(kernel_);
   clean(kernel_);
   QUARTET_TRY(verify(kernel_));
   return std::move(kernel_);

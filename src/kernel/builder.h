@@ -51,7 +51,7 @@ class Builder {
   // `name` is for people.
   explicit Builder(std::string name);
 
-  // Arguments before task scratch.
+  // `finish` puts arguments before task scratch and keeps the order of both.
   BufferId buffer(Buffer buffer);
   const Buffer& buffer(BufferId id) const { return kernel_.buffers[static_cast<size_t>(id)]; }
   // How many dims the kernel has, and their bounds.

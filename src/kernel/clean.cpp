@@ -71,7 +71,31 @@ struct Renumber {
   }
 };
 
+void replace_buffers(Region& region, const std::vector<BufferId>& to) {
+  for (Statement& s : region.body) {
+    if (s.buffer != kNone) s.buffer = to[static_cast<size_t>(s.buffer)];
+    if (s.buffer_b != kNone) s.buffer_b = to[static_cast<size_t>(s.buffer_b)];
+    for (Region& inner : s.regions) replace_buffers(inner, to);
+  }
+}
+
 }  // namespace
+
+void arguments_first(Kernel& kernel) {
+  const auto is_argument = [](const Buffer& buffer) { return buffer.scope != Scope::task; };
+  if (std::is_partitioned(kernel.buffers.begin(), kernel.buffers.end(), is_argument)) return;
+  std::vector<BufferId> to(kernel.buffers.size());
+  std::vector<Buffer> ordered;
+  for (const bool argument : {true, false}) {
+    for (size_t i = 0; i < to.size(); ++i) {
+      if (is_argument(kernel.buffers[i]) != argument) continue;
+      to[i] = static_cast<BufferId>(ordered.size());
+      ordered.push_back(kernel.buffers[i]);
+    }
+  }
+  kernel.buffers = std::move(ordered);
+  replace_buffers(kernel.body, to);
+}
 
 void clean(Kernel& kernel) {
   Sweep sweep{std::vector<int32_t>(kernel.value_types.size(), 0)};

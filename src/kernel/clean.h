@@ -9,4 +9,7 @@ namespace quartet::kernel {
 // definitions. The kernel means the same. Expects a well-formed kernel in which some value numbers may be unused.
 void clean(Kernel& kernel);
 
+// Puts the buffers that are arguments before task scratch, each kind in its own order.
+void arguments_first(Kernel& kernel);
+
 }  // namespace quartet::kernel

@@ -9,10 +9,9 @@ constexpr int64_t kUnrolled = 16;  // places of the innermost loop over k that a
 
 class Chain {
  public:
-  Chain(const tile::TileGraph& graph, const tile::Fused& fused, const roller::Plan& plan)
-      : plan_(plan), l_(graph, fused, "chain"), b_(l_.builder()) {}
+  Chain(Lowering& lowering, const roller::Plan& plan) : plan_(plan), l_(lowering), b_(l_.builder()) {}
 
-  Result<Lowered> run() {
+  Result<IntExpr> run() {
     const tile::TensorExpr& e = l_.expr();
     if (plan_.rows < 1 || plan_.rows > kMostRows)
       return make_error(Code::internal, "the plan of '%s' walks %d chains at once", e.name.c_str(), plan_.rows);
@@ -33,7 +32,7 @@ class Chain {
     vector_ = is_axis(plan_.vector_axis) ? plan_.vector_axis : -1;
     row_ = is_axis(plan_.row_axis) && plan_.row_axis != vector_ ? plan_.row_axis : -1;
     outer_loops(0);
-    return l_.finish(task_count(axes));
+    return task_count(axes);
   }
 
  private:
@@ -112,7 +111,7 @@ class Chain {
   }
 
   const roller::Plan& plan_;
-  Lowering l_;
+  Lowering& l_;
   Builder& b_;
   std::vector<AxisRun> reduction_;
   std::vector<TaskRange> ranges_;
@@ -122,8 +121,6 @@ class Chain {
 
 }  // namespace
 
-Result<Lowered> lower_chain(const tile::TileGraph& graph, const tile::Fused& fused, const roller::Plan& plan) {
-  return Chain(graph, fused, plan).run();
-}
+Result<IntExpr> emit_chain(Lowering& lowering, const roller::Plan& plan) { return Chain(lowering, plan).run(); }
 
 }  // namespace quartet::kernel

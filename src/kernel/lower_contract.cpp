@@ -48,15 +48,15 @@ Result<Affine> affine(const Lowering& l, int32_t read, Symbol major, const Contr
 
 class Contract {
  public:
-  Contract(const tile::TileGraph& graph, const tile::Fused& fused, const Plan& plan, const CpuModel& device)
-      : plan_(plan), device_(device), l_(graph, fused, "contract"), b_(l_.builder()) {}
+  Contract(Lowering& lowering, const Plan& plan, const CpuModel& device)
+      : plan_(plan), device_(device), l_(lowering), b_(l_.builder()) {}
 
-  Result<Lowered> run() {
+  Result<IntExpr> run() {
     QUARTET_ASSIGN(loops_, contraction_loops(l_, plan_));
     QUARTET_TRY(check());
     QUARTET_TRY(operands());
     task();
-    return l_.finish(task_count(axes_));
+    return task_count(axes_);
   }
 
  private:
@@ -373,7 +373,7 @@ class Contract {
 
   const Plan& plan_;
   const CpuModel& device_;
-  Lowering l_;
+  Lowering& l_;
   Builder& b_;
   ContractionLoops loops_;
   DType accumulator_ = DType::f32;
@@ -390,15 +390,8 @@ class Contract {
 
 }  // namespace
 
-Result<LoweredGroup> lower_contract(const tile::TileGraph& graph, const tile::Fused& fused, const Plan& plan,
-                                    const CpuModel& device) {
-  LoweredGroup group;
-  if (plan.b != OperandForm::in_place) {
-    QUARTET_ASSIGN(Packing packing, lower_packing(graph, fused, plan));
-    group.packings.push_back(std::move(packing));
-  }
-  QUARTET_ASSIGN(group.main, Contract(graph, fused, plan, device).run());
-  return group;
+Result<IntExpr> emit_contract(Lowering& lowering, const Plan& plan, const CpuModel& device) {
+  return Contract(lowering, plan, device).run();
 }
 
 }  // namespace quartet::kernel

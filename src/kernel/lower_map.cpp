@@ -3,13 +3,11 @@
 
 namespace quartet::kernel {
 
-Result<Lowered> lower_map(const tile::TileGraph& graph, const tile::Fused& fused, const roller::Plan& plan) {
-  Lowering lowering(graph, fused, "map");
+Result<IntExpr> emit_map(Lowering& lowering, const roller::Plan& plan) {
   QUARTET_TRY(add_spatial_runs(lowering, plan));
-  lowering.add_inputs(fused.expr.outputs, {});
+  lowering.add_inputs(lowering.expr().outputs, {});
   lowering.add_outputs();
-  const IntExpr tasks = spatial_loops(lowering, plan, [&] { Point(lowering).store_outputs(); });
-  return lowering.finish(tasks);
+  return spatial_loops(lowering, plan, [&] { Point(lowering).store_outputs(); });
 }
 
 }  // namespace quartet::kernel

@@ -42,7 +42,6 @@ class Reducer {
       : l_(lowering), b_(lowering.builder()), run_(run), element_(lowering.expr().element) {
     dtype_ = l_.expr().body[static_cast<size_t>(element_)].dtype;
     order_ = tile::reduction_order(dtype_, isa);
-    block_ = tile::softmax_block(dtype_, isa);
   }
 
   Result<Ids> state() {
@@ -76,10 +75,10 @@ class Reducer {
   }
 
   Ids softmax(ValueId extent) {
-    const ValueId size = b_.i64(block_);
+    const ValueId size = b_.i64(tile::kSoftmaxBlock);
     Ids first = block(b_.i64(0), b_.min(size, extent));
-    if (const auto known = b_.constant_of(extent); known && *known <= block_) return first;
-    return b_.loop(LoopKind::serial, size, extent, block_, first, Runs::maybe,
+    if (const auto known = b_.constant_of(extent); known && *known <= tile::kSoftmaxBlock) return first;
+    return b_.loop(LoopKind::serial, size, extent, tile::kSoftmaxBlock, first, Runs::maybe,
                    [&](ValueId lo, std::span<const ValueId> before) {
                      const Ids next = block(lo, b_.min(b_.add(lo, size), extent));
                      const ValueId maximum = b_.max(before[0], next[0]);
@@ -96,16 +95,13 @@ class Reducer {
   int32_t element_;
   DType dtype_;
   tile::ReductionOrder order_;
-  int64_t block_;
 };
 
 }  // namespace
 
-Result<Lowered> lower_reduce(const tile::TileGraph& graph, const tile::Fused& fused, const roller::Plan& plan,
-                             Isa isa) {
-  Lowering lowering(graph, fused, "reduce");
+Result<IntExpr> emit_reduce(Lowering& lowering, const roller::Plan& plan, Isa isa) {
   QUARTET_TRY(add_spatial_runs(lowering, plan));
-  const tile::TensorExpr& expr = fused.expr;
+  const tile::TensorExpr& expr = lowering.expr();
   std::vector<int32_t> reduced;
   for (size_t i = static_cast<size_t>(expr.spatial); i < expr.axes.size(); ++i)
     if (!expr.axes[i].is(1)) reduced.push_back(static_cast<int32_t>(i));
@@ -126,7 +122,7 @@ Result<Lowered> lower_reduce(const tile::TileGraph& graph, const tile::Fused& fu
     point.store_outputs();
   });
   QUARTET_TRY(failure);
-  return lowering.finish(tasks);
+  return tasks;
 }
 
 }  // namespace quartet::kernel

@@ -10,8 +10,24 @@ using Kind = BodyNode::Kind;
 Lowering::Lowering(const tile::TileGraph& graph, const tile::Fused& fused, std::string name)
     : graph_(graph),
       fused_(fused),
-      builder_(std::move(name)),
+      own_(std::make_unique<Emission>(std::move(name))),
+      emission_(*own_),
       first_loop_(axis_symbol(static_cast<int>(fused.expr.axes.size()))) {
+  set_ranges();
+}
+
+Lowering::Lowering(const tile::TileGraph& graph, const tile::Fused& fused, Emission& emission)
+    : graph_(graph),
+      fused_(fused),
+      emission_(emission),
+      first_loop_(axis_symbol(static_cast<int>(fused.expr.axes.size()))) {
+  set_ranges();
+  if (emission_.row_lo == kNone) return;
+  row_lo_ = add_loop(emission_.rows);
+  set_value(row_lo_, emission_.row_lo);
+}
+
+void Lowering::set_ranges() {
   ranges_ = [this](Symbol s) -> IntExpr::Range {
     if (is_dim_symbol(s)) {
       if (static_cast<size_t>(s) >= graph_.symbols.size()) return {};
@@ -80,20 +96,28 @@ IntExpr Lowering::at(const IntExpr& over_axes) const {
   return e.simplify(ranges_);
 }
 
+IntExpr Lowering::in_task(tile::TensorId tensor, IntExpr offset) const {
+  const auto found = emission_.locals.find(tensor);
+  if (found == emission_.locals.end()) return offset;
+  return offset - IntExpr::symbol(row_lo_) * found->second.inner;
+}
+
 IntExpr Lowering::offset(int32_t read) const {
-  return at(tile::flat_offset(expr(), expr().reads[static_cast<size_t>(read)], type(read_tensor(read))));
+  const tile::TensorId tensor = read_tensor(read);
+  return in_task(tensor, at(tile::flat_offset(expr(), expr().reads[static_cast<size_t>(read)], type(tensor))));
 }
 
 // ---- Values ----
 
 int32_t Lowering::dim_number(Symbol symbol) {
-  const auto found = std::find(dims_.begin(), dims_.end(), symbol);
-  if (found != dims_.end()) return static_cast<int32_t>(found - dims_.begin());
-  dims_.push_back(symbol);
-  return static_cast<int32_t>(dims_.size()) - 1;
+  std::vector<Symbol>& dims = emission_.dims;
+  const auto found = std::find(dims.begin(), dims.end(), symbol);
+  if (found != dims.end()) return static_cast<int32_t>(found - dims.begin());
+  dims.push_back(symbol);
+  return static_cast<int32_t>(dims.size()) - 1;
 }
 
-ValueId Lowering::dim(Symbol symbol) { return builder_.dim(dim_number(symbol)); }
+ValueId Lowering::dim(Symbol symbol) { return builder().dim(dim_number(symbol)); }
 
 IntExpr Lowering::over_kernel_dims(const IntExpr& e) {
   return e.substitute([this](Symbol s) { return std::optional(IntExpr::symbol(dim_number(s))); });
@@ -104,7 +128,7 @@ ValueId Lowering::index(const IntExpr& e, const std::function<ValueId(int32_t)>&
     if (!is_loop(s) || !loop_of(s).parts.is_valid()) return std::nullopt;
     return loop_of(s).parts;
   };
-  return builder_.index(e.substitute(parts), [&](Symbol s) -> ValueId {
+  return builder().index(e.substitute(parts), [&](Symbol s) -> ValueId {
     if (is_dim_symbol(s)) return dim(s);
     if (is_value_symbol(s)) return body_value ? body_value(s - kValueSymbols) : kNone;
     return is_loop(s) ? loop_of(s).value : kNone;
@@ -115,19 +139,19 @@ ValueId Lowering::index(const IntExpr& e, const std::function<ValueId(int32_t)>&
 
 BufferId Lowering::add_argument(Argument argument, Buffer buffer) {
   buffer.elements = over_kernel_dims(buffer.elements);
-  arguments_.push_back(argument);
-  return builder_.buffer(std::move(buffer));
+  emission_.arguments.push_back(argument);
+  return builder().buffer(std::move(buffer));
 }
 
 BufferId Lowering::add_tensor(tile::TensorId tensor, Scope scope) {
-  if (const auto found = tensors_.find(tensor); found != tensors_.end()) return found->second;
+  if (const auto found = emission_.tensors.find(tensor); found != emission_.tensors.end()) return found->second;
   const bool in = scope == Scope::argument_in;
-  const std::string name = (in ? "in" : "out") + std::to_string(arguments_.size());
+  const std::string name = (in ? "in" : "out") + std::to_string(emission_.arguments.size());
   // The host's tensors stand at any element-aligned address, and one kernel serves them and the program's own.
   const DType dtype = type(tensor).dtype;
   const BufferId id = add_argument({Argument::Kind::tensor, tensor},
                                    {name, dtype, scope, type(tensor).elements(), static_cast<int32_t>(size_of(dtype))});
-  tensors_[tensor] = id;
+  emission_.tensors[tensor] = id;
   return id;
 }
 
@@ -136,7 +160,7 @@ BufferId Lowering::add_panels(tile::TensorId tensor, Scope scope, const IntExpr&
 }
 
 BufferId Lowering::add_scratch(DType dtype, IntExpr elements) {
-  return builder_.buffer({"scratch", dtype, Scope::task, std::move(elements), 64});
+  return builder().buffer({"scratch", dtype, Scope::task, std::move(elements), 64});
 }
 
 std::vector<bool> Lowering::needed(const std::vector<int32_t>& roots) const {
@@ -174,32 +198,43 @@ void Lowering::add_inputs(const std::vector<int32_t>& roots, const std::vector<i
     if (mark[i] && expr().body[i].kind == Kind::read) use(expr().body[i].read);
   for (const int32_t read : more) use(read);
   for (size_t i = 0; i < used.size(); ++i)
-    if (used[i]) add_tensor(fused_.inputs[i], Scope::argument_in);
+    if (used[i] && emission_.locals.count(fused_.inputs[i]) == 0) add_tensor(fused_.inputs[i], Scope::argument_in);
 }
 
 void Lowering::add_outputs() {
-  for (const tile::TensorId tensor : fused_.outputs) outputs_.push_back(add_tensor(tensor, Scope::argument_out));
+  for (const tile::TensorId tensor : fused_.outputs)
+    if (emission_.inside.count(tensor) == 0) add_tensor(tensor, Scope::argument_out);
 }
 
 BufferId Lowering::tensor_buffer(tile::TensorId tensor) const {
-  const auto found = tensors_.find(tensor);
-  return found == tensors_.end() ? kNone : found->second;
+  if (const auto local = emission_.locals.find(tensor); local != emission_.locals.end()) return local->second.buffer;
+  const auto found = emission_.tensors.find(tensor);
+  return found == emission_.tensors.end() ? kNone : found->second;
+}
+
+void Lowering::store(const IntExpr& at, const Ids& values) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    const tile::TensorId tensor = fused_.outputs[i];
+    if (const auto local = emission_.locals.find(tensor); local != emission_.locals.end())
+      builder().store(local->second.buffer, index(in_task(tensor, at)), values[i]);
+    if (emission_.inside.count(tensor) == 0) builder().store(emission_.tensors.at(tensor), index(at), values[i]);
+  }
 }
 
 Result<Lowered> Lowering::finish(const IntExpr& tasks) {
   const IntExpr count = over_kernel_dims(tasks);
   std::vector<IntExpr> bounds;
-  for (const Symbol s : dims_) {
+  for (const Symbol s : emission_.dims) {
     const auto& upper = graph_.symbols[static_cast<size_t>(s)].upper;
     bounds.push_back(upper && upper->is_constant() ? *upper : IntExpr::invalid());
   }
-  builder_.set_dims(static_cast<int32_t>(dims_.size()), std::move(bounds));
-  auto kernel = builder_.finish(count);
+  builder().set_dims(static_cast<int32_t>(emission_.dims.size()), std::move(bounds));
+  auto kernel = builder().finish(count);
   if (!kernel.ok()) return kernel.status().with_prefix("lowering '" + expr().name + "': ");
   Lowered lowered;
   lowered.kernel = kernel.take();
-  lowered.arguments = std::move(arguments_);
-  lowered.dims = std::move(dims_);
+  lowered.arguments = std::move(emission_.arguments);
+  lowered.dims = std::move(emission_.dims);
   return lowered;
 }
 
@@ -215,6 +250,13 @@ IntExpr task_count(const std::vector<TaskAxis>& axes) {
 std::vector<TaskRange> task_ranges(Lowering& lowering, const std::vector<TaskAxis>& axes) {
   Builder& b = lowering.builder();
   std::vector<TaskRange> ranges(axes.size());
+  if (lowering.rows() != nullptr) {
+    for (size_t i = 0; i < axes.size(); ++i) {
+      const ValueId extent = lowering.index(axes[i].extent);
+      ranges[i] = i < lowering.rows()->size() ? (*lowering.rows())[i] : TaskRange{b.i64(0), b.i64(0), extent, extent};
+    }
+    return ranges;
+  }
   ValueId rest = b.task();
   size_t first = 0;  // outermost axis of more than one tile: what is left of the number is its tile
   const auto single = [&](size_t i) {

@@ -67,8 +67,7 @@ void Point::store_outputs() {
   const tile::TensorExpr& expr = lowering_.expr();
   Ids values;
   for (const int32_t output : expr.outputs) values.push_back(value(output));
-  const ValueId at = index(lowering_.at(tile::linear_point(expr)));
-  for (size_t i = 0; i < values.size(); ++i) lowering_.builder().store(lowering_.output_buffer(i), at, values[i]);
+  lowering_.store(lowering_.at(tile::linear_point(expr)), values);
 }
 
 }  // namespace quartet::kernel

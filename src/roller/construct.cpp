@@ -20,6 +20,8 @@ const char* kind_name(Plan::Kind kind) {
       return "chain";
     case Plan::Kind::scatter:
       return "scatter";
+    case Plan::Kind::rows:
+      return "rows";
   }
   return "unknown";
 }
@@ -74,7 +76,26 @@ Result<std::vector<Plan>> construct(const tile::TileGraph& graph, const std::vec
   return construct(graph, fused, device, k);
 }
 
+namespace {
+
+std::string print_rows(const Plan& plan) {
+  std::string text = "rows";
+  for (size_t r = 0; r < plan.row_extents.size(); ++r) {
+    text += " " + plan.row_extents[r].to_text();
+    text += plan.task_tile[r] == 0 ? "/all" : "/" + std::to_string(plan.task_tile[r]);
+  }
+  for (const Plan::Local& local : plan.locals)
+    text += format(", t%d %lld a row", local.tensor, static_cast<long long>(local.inner));
+  text += format(" tasks %lld\n", static_cast<long long>(plan.tasks));
+  text += format("predicted %.2f us on one core, %.2f us on all; %.3g flops, %.3g bytes to memory, %.3g near\n",
+                 plan.seconds * 1e6, plan.wall * 1e6, plan.flops, plan.dram_bytes, plan.l2_bytes);
+  return text;
+}
+
+}  // namespace
+
 std::string print(const Plan& plan) {
+  if (plan.kind == Plan::Kind::rows) return print_rows(plan);
   std::string text = kind_name(plan.kind);
   text += " runs";
   for (size_t r = 0; r < plan.merged.size(); ++r) {

@@ -65,6 +65,26 @@ class Contract {
     return all;
   }
 
+  Result<std::vector<Plan>> row_plans(int64_t task_m) {
+    split_axes();
+    look_at_sides();
+    QUARTET_TRY(choose_forms());
+    const int64_t tile = task_m > 0 ? task_m : m_;
+    std::vector<Plan> all;
+    for (int32_t vectors = 1; vectors <= kMostVectors; ++vectors) {
+      if (vectors > 1 && vectors > ceil_div_i64(n_, lanes_)) break;
+      const int32_t most = most_rows(device_, vectors);
+      if (most < 1) break;
+      const auto rows = static_cast<int32_t>(ceil_div_i64(tile, ceil_div_i64(tile, most)));
+      for (const OperandForm form : forms_of_a(rows)) {
+        a_form_ = form;
+        all.push_back(plan(rows, vectors, tile, round_up(n_, int64_t{vectors} * lanes_)));
+        all.back().task_m = task_m, all.back().task_n = 0;
+      }
+    }
+    return all;
+  }
+
  private:
   // The last M axes that act as one are the rows, the last N axes the columns; the others are outer.
   void split_axes() {
@@ -292,8 +312,12 @@ class Contract {
                            static_cast<double>(b_.bytes * static_cast<size_t>(tasks_m));
     p.l2_bytes = static_cast<double>(outer_points_) * (a_bytes + b_bytes) + static_cast<double>(work_.write_bytes);
     const double compute = compute_seconds(rows, vectors) + packing_seconds(tasks_n);
-    const double memory = p.l2_bytes / bandwidth_for(device_, bytes);
+    // What is fetched again comes from no further than the whole.
+    const double memory =
+        memory_seconds(device_, static_cast<double>(work_.read_bytes), static_cast<double>(work_.write_bytes)) +
+        std::max(0.0, p.l2_bytes - p.dram_bytes) / bandwidth_for(device_, bytes);
     p.seconds = overlapped(compute, memory);
+    p.compute = compute;
     const double share = static_cast<double>(std::min(task_m, m_)) / static_cast<double>(m_) *
                          static_cast<double>(std::min(task_n, n_)) / static_cast<double>(n_) /
                          static_cast<double>(outer_points_);
@@ -371,6 +395,11 @@ bool shares_little(const Fused& fused, const CpuModel& device) {
 
 Result<std::vector<Plan>> contract_plans(const TileGraph& graph, const Fused& fused, const CpuModel& device) {
   return Contract(graph, fused, device).plans();
+}
+
+Result<std::vector<Plan>> contract_row_plans(const TileGraph& graph, const Fused& fused, const CpuModel& device,
+                                             int64_t task_m) {
+  return Contract(graph, fused, device).row_plans(task_m);
 }
 
 }  // namespace quartet::roller

@@ -24,5 +24,8 @@ bool shares_little(const tile::Fused& fused, const CpuModel& device);
 
 Result<std::vector<Plan>> contract_plans(const tile::TileGraph& graph, const tile::Fused& fused,
                                          const CpuModel& device);
+// Plans whose tasks are `task_m` rows (0: all) of one outer point and every column, unsorted; at least one.
+Result<std::vector<Plan>> contract_row_plans(const tile::TileGraph& graph, const tile::Fused& fused,
+                                             const CpuModel& device, int64_t task_m);
 
 }  // namespace quartet::roller

@@ -20,7 +20,7 @@ enum class OperandForm : uint8_t {
 };
 
 struct Plan {
-  enum class Kind : uint8_t { map = 0, reduce = 1, contract = 2, chain = 3, scatter = 4 };
+  enum class Kind : uint8_t { map = 0, reduce = 1, contract = 2, chain = 3, scatter = 4, rows = 5 };
   Kind kind = Kind::map;
 
   // The spatial axes are merged where every access allows it; `merged` lists the runs of axes (of the group's domain)
@@ -40,6 +40,11 @@ struct Plan {
   // column tiles of task_n. In a task, panels of `columns` are the outer loop, so that a panel of B stays near while
   // the task's rows pass over it.
   //
+  // rows: phases one after the other on a tile of rows that they share; what one leaves to another stays in the task.
+  // The axes of `row_extents` (outermost first, none: a single row) are cut into tiles of task_tile, all but one of
+  // which are a single row (before it) or the whole extent (after it), so a task's rows follow one another. In each
+  // phase the first runs are these axes.
+  //
   // scatter: each axis of an extent other than 1 is a run of its own, cut into tiles as for map. A task copies its tile
   // of the start, then walks all updates and applies those for its rows.
   std::vector<std::vector<int32_t>> merged;
@@ -55,8 +60,21 @@ struct Plan {
   int64_t task_m = 0, task_n = 0;             // elements of one task
   OperandForm a = OperandForm::in_place, b = OperandForm::in_place;
 
+  // rows
+  std::vector<IntExpr> row_extents;
+  std::vector<Plan> phases;
+  // A tensor that one phase makes and another reads; it holds `inner` elements a row.
+  struct Local {
+    int32_t tensor = -1;
+    int64_t inner = 0;
+  };
+  std::vector<Local> locals;
+  // Of a phase: its first runs are rows, and how many of the axes of row_extents each one covers, in order.
+  std::vector<int32_t> row_runs;
+
   // What the model says of it.
   double seconds = 0;  // predicted, one core, whole group
+  double compute = 0;  // of seconds: the work alone, were memory free
   double wall = 0;     // predicted on all cores of the device
   int64_t tasks = 0;   // at the hints of symbolic dims
   double flops = 0;    // per whole group (hints for symbolic dims)

@@ -20,14 +20,16 @@ int64_t round_up(int64_t value, int64_t multiple) { return (value + multiple - 1
 
 class Spatial {
  public:
-  Spatial(const TileGraph& graph, const Fused& fused, const CpuModel& device)
+  Spatial(const TileGraph& graph, const Fused& fused, const CpuModel& device, int32_t rows)
       : graph_(graph),
         fused_(fused),
         expr_(fused.expr),
         device_(device),
         work_(measure(graph, fused, device)),
         accesses_(accesses(graph, fused)),
-        runs_(merge_axes(expr_, accesses_, 0, expr_.spatial)) {
+        runs_(merge_axes(expr_, accesses_, 0, rows)) {
+    row_runs_ = runs_.size();
+    for (auto& run : merge_axes(expr_, accesses_, rows, expr_.spatial)) runs_.push_back(std::move(run));
     for (const auto& run : runs_) {
       extents_.push_back(run_extent(expr_, run, work_.dims));
     }
@@ -37,7 +39,8 @@ class Spatial {
 
   std::vector<Plan> plans() {
     std::vector<Plan> all;
-    for (size_t r = 0; r < runs_.size(); ++r) all.push_back(plan(static_cast<int32_t>(r)));
+    for (size_t r = row_runs_ == 0 ? 0 : row_runs_ - 1; r < runs_.size(); ++r)
+      all.push_back(plan(static_cast<int32_t>(r)));
     // Without an axis to run along: a single point, or the reduction's own elements.
     if (runs_.empty() || (reduces() && !chains())) all.push_back(plan(-1));
     return all;
@@ -57,8 +60,10 @@ class Spatial {
     const double cycles = chains() ? chain_cycles(p) : reduces() ? reduce_cycles(vector_axis) : map_cycles(vector_axis);
     const int64_t bytes = work_.read_bytes + work_.write_bytes;
     const double compute = cycles / device_.clock_hz,
-                 memory = static_cast<double>(bytes) / bandwidth_for(device_, bytes);
+                 memory = memory_seconds(device_, static_cast<double>(work_.read_bytes),
+                                         static_cast<double>(work_.write_bytes));
     p.seconds = overlapped(compute, memory);
+    p.compute = compute;
     p.flops = static_cast<double>(work_.flops);
     p.dram_bytes = static_cast<double>(bytes);
     cut(p);
@@ -280,6 +285,7 @@ class Spatial {
   Work work_;
   Accesses accesses_;
   std::vector<std::vector<int32_t>> runs_;
+  size_t row_runs_ = 0;  // how many of them are rows cut by others
   std::vector<int64_t> extents_;
   std::vector<int32_t> reduction_run_;
   std::vector<std::vector<int32_t>> reduction_;
@@ -288,7 +294,11 @@ class Spatial {
 }  // namespace
 
 std::vector<Plan> spatial_plans(const TileGraph& graph, const Fused& fused, const CpuModel& device) {
-  return Spatial(graph, fused, device).plans();
+  return Spatial(graph, fused, device, 0).plans();
+}
+
+std::vector<Plan> spatial_row_plans(const TileGraph& graph, const Fused& fused, const CpuModel& device, int32_t rows) {
+  return Spatial(graph, fused, device, rows).plans();
 }
 
 }  // namespace quartet::roller

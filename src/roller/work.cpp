@@ -176,6 +176,14 @@ double bandwidth_for(const CpuModel& device, int64_t bytes) {
   return device.levels.back().bandwidth;
 }
 
+double memory_seconds(const CpuModel& device, double read, double written) {
+  const auto set = static_cast<int64_t>(std::min(read + written, 1e15));
+  bool beyond = true;
+  for (const MemoryLevel& level : device.levels)
+    if (!level.shared && level.capacity > 0 && 4 * set <= 3 * level.capacity) beyond = false;
+  return (read + (beyond ? 2 : 1) * written) / bandwidth_for(device, set);
+}
+
 double overlapped(double compute, double memory) {
   return std::max(compute, memory) + 0.15 * std::min(compute, memory);
 }

@@ -51,6 +51,9 @@ Reuse reuse(const CpuModel& device, int64_t step, int64_t points);
 // Bytes a second one core gets from where a working set of that many bytes lives.
 double bandwidth_for(const CpuModel& device, int64_t bytes);
 
+// Time one core takes to move so many bytes in and out. What is written beyond the core's own cache is fetched first.
+double memory_seconds(const CpuModel& device, double read, double written);
+
 // Time of computing and moving data at once: the longer of the two hides most of the shorter.
 double overlapped(double compute, double memory);
 

@@ -36,6 +36,7 @@ Status Frame::build(List list) {
   QUARTET_ASSIGN(layout_, workspace_at(p, stages_, list == List::stages, dims_, requested_vEUs_));
   scratch_bytes_ = layout_.scratch_bytes;
   stage_varies_.resize(stages_.size());
+  stage_scratch_.resize(stages_.size());
   if (list == List::stages) {
     QUARTET_TRY(build_tensors());
     // Static plans were checked when the program was loaded.

@@ -189,7 +189,7 @@ class Frame final : public TeamWork {
   Status check_there(const Place* place) const;
   Status grow(const Action& action);
   Status enlarge(Room& room, uint64_t needed, uint64_t kept);
-  Status grow_scratch(uint64_t bytes);
+  Status find_scratch(const Run& run);
   void settle(Room& room);
   void swap_slots(int32_t a, int32_t b);
   Place& place(const program::BufferRef& ref);
@@ -225,6 +225,7 @@ class Frame final : public TeamWork {
   std::vector<Item> items_;
   std::vector<std::vector<size_t>> items_of_;  // by dim: numbers of the items that depend on it
   std::vector<bool> stage_varies_;
+  std::vector<uint64_t> stage_scratch_;  // of one vEU, of stages that vary
   bool any_open_ = false;
   std::vector<Room> rooms_;  // the regions', then the outputs'
   std::vector<int32_t> output_rooms_;

@@ -221,6 +221,7 @@ Status Frame::run_actions(WorkerPool* pool) {
       case Action::Kind::run: {
         Run& run = runs_[static_cast<size_t>(action.first)];
         for (const Place* place : run.growing) QUARTET_TRY(check_there(place));
+        if (run.stale) QUARTET_TRY(find_scratch(run));
         run_phases(run, pool);
         break;
       }

@@ -157,11 +157,10 @@ Status Frame::evaluate_stage(size_t stage) {
   const program::Program& p = program_.program();
   const program::KernelInfo& kernel = p.kernels[static_cast<size_t>(p.stages[stage].kernel)];
   QUARTET_ASSIGN(const int64_t scratch, count_at(kernel.scratch_bytes, live_, "the scratch size of a kernel"));
-  if (static_cast<uint64_t>(scratch) > scratch_bytes_) {
-    if (!program::is_open(p, kernel.scratch_bytes)) return too_much("the scratch of kernel '" + kernel.name + "'");
-    QUARTET_TRY(grow_scratch(static_cast<uint64_t>(scratch)));
-  }
+  if (static_cast<uint64_t>(scratch) > layout_.scratch_bytes && !program::is_open(p, kernel.scratch_bytes))
+    return too_much("the scratch of kernel '" + kernel.name + "'");
   QUARTET_TRY(fill_step(stage));
+  stage_scratch_[stage] = static_cast<uint64_t>(scratch);
   for (Run& run : runs_)
     if (stage >= run.first && stage < run.first + run.count) run.stale = true;
   return {};

@@ -143,7 +143,11 @@ void Frame::swap_slots(int32_t first, int32_t second) {
   settle(y);
 }
 
-Status Frame::grow_scratch(uint64_t bytes) {
+// Scratch for stages of open dims, if what there is does not suffice.
+Status Frame::find_scratch(const Run& run) {
+  uint64_t bytes = 0;
+  for (size_t s = run.first; s < run.first + run.count; ++s) bytes = std::max(bytes, stage_scratch_[s]);
+  if (bytes <= scratch_bytes_) return {};
   const auto one = checked_round_up(bytes, Block::kAlignment);
   const auto all = one ? checked_mul<uint64_t>(*one, static_cast<uint64_t>(requested_vEUs_)) : std::nullopt;
   if (!all) return {Code::resource_exhausted, "the scratch size of a kernel overflows"};

@@ -38,16 +38,46 @@ Result<ValueId> log_sum_exp(Rewriter& r, const Candidate& c) {
   return r.one(OpCode::reshape, {result}, {{AttrKey::shape, c.types[0].shape}});
 }
 
-Result<ValueId> softmax(Rewriter& r, const Candidate& c) {
+struct SoftmaxRow {
+  ValueId shifted = graph::kNoValue;       // x - maximum
+  ValueId exponentials = graph::kNoValue;  // of shifted, if the sum needed them
+  ValueId sum = graph::kNoValue;           // of exponentials
+};
+
+// Of one block the statistics are plain reductions, and the exponentials of the sum are those of the result. (Where all
+// elements are -inf the sums of the two forms differ, NaN and 0, and the results do not: they are NaN.)
+Result<SoftmaxRow> softmax_row(Rewriter& r, const Candidate& c) {
   const ValueId x = c.op.operands[0];
-  QUARTET_ASSIGN(const std::vector<ValueId> stats, r.emit(OpCode::softmax_stats, {x}, c.op.attrs));
-  QUARTET_ASSIGN(const ValueId shifted, r.one(OpCode::sub, {x, stats[0]}));
-  if (c.op.code == OpCode::log_softmax) {
-    QUARTET_ASSIGN(const ValueId logarithm, r.one(OpCode::log, {stats[1]}));
-    return r.one(OpCode::sub, {shifted, logarithm});
+  const int64_t axis = graph::attr_int(c.op, AttrKey::axis);
+  const auto length = r.type(x).shape[static_cast<size_t>(axis)].constant();
+  SoftmaxRow row;
+  if (!length || *length > graph::kSoftmaxBlock) {
+    QUARTET_ASSIGN(const std::vector<ValueId> stats, r.emit(OpCode::softmax_stats, {x}, c.op.attrs));
+    QUARTET_ASSIGN(row.shifted, r.one(OpCode::sub, {x, stats[0]}));
+    row.sum = stats[1];
+    return row;
   }
-  QUARTET_ASSIGN(const ValueId exponentials, r.one(OpCode::exp, {shifted}));
-  return r.one(OpCode::div, {exponentials, stats[1]});
+  const Attrs rows = {{AttrKey::axes, std::vector<int64_t>{axis}}, {AttrKey::keepdims, int64_t{1}}};
+  QUARTET_ASSIGN(const ValueId maximum, r.one(OpCode::reduce_max, {x}, rows));
+  QUARTET_ASSIGN(row.shifted, r.one(OpCode::sub, {x, maximum}));
+  QUARTET_ASSIGN(row.exponentials, r.one(OpCode::exp, {row.shifted}));
+  QUARTET_ASSIGN(row.sum, r.one(OpCode::reduce_sum, {row.exponentials}, rows));
+  return row;
+}
+
+Result<ValueId> softmax(Rewriter& r, const Candidate& c) {
+  const DType type = r.type(c.op.operands[0]).dtype;
+  QUARTET_ASSIGN(SoftmaxRow row, softmax_row(r, c));
+  if (c.op.code == OpCode::log_softmax) {
+    QUARTET_ASSIGN(const ValueId logarithm, r.one(OpCode::log, {row.sum}));
+    return r.one(OpCode::sub, {row.shifted, logarithm});
+  }
+  if (row.exponentials == graph::kNoValue) {
+    QUARTET_ASSIGN(row.exponentials, r.one(OpCode::exp, {row.shifted}));
+  }
+  QUARTET_ASSIGN(const ValueId one, r.scalar(type, 1));
+  QUARTET_ASSIGN(const ValueId inverse, r.one(OpCode::div, {one, row.sum}));
+  return r.one(OpCode::mul, {row.exponentials, inverse});
 }
 
 Result<ValueId> sum_then(Rewriter& r, const Candidate& c, ValueId of, std::optional<OpCode> then = std::nullopt) {

@@ -88,7 +88,14 @@ TensorExpr gather_expr(const OpView& view) {
       index[d] = b.axis(d < along ? d : d + indices.rank() - 1);
     }
   }
-  b.expr.outputs = {b.read(0, std::move(index))};
+  // An axis that may be empty has nothing to read.
+  std::vector<Guard> guards;
+  int32_t fill = -1;
+  if (!(x.shape[along] - IntExpr(1)).provably_nonnegative(b.ranges())) {
+    guards.push_back({IntExpr(0), x.shape[along]});
+    fill = b.constant(x.dtype, 0);
+  }
+  b.expr.outputs = {b.read(0, std::move(index), std::move(guards), fill)};
   return std::move(b.expr);
 }
 

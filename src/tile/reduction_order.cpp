@@ -3,9 +3,8 @@
 namespace quartet::tile {
 namespace {
 
-constexpr int32_t kVectors = 4;         // enough independent chains to hide an addition's latency at two a cycle
-constexpr int64_t kChunk = 65536;       // elements; a multiple of every interleave
-constexpr int64_t kSoftmaxBlock = 512;  // elements; see softmax_block
+constexpr int32_t kVectors = 4;    // enough independent chains to hide an addition's latency at two a cycle
+constexpr int64_t kChunk = 65536;  // elements; a multiple of every interleave
 
 int32_t vector_bytes(Isa isa) {
   switch (isa) {
@@ -32,11 +31,5 @@ ReductionOrder reduction_order(DType accumulator, Isa isa) {
 }
 
 int64_t contraction_chunk(DType /*accumulator*/, Isa /*isa*/) { return 0; }
-
-// A block is read twice (its maximum, then the sum of its exponentials), so it must stay in L1 beside whatever else the
-// loop touches: 512 elements are 2 KiB of f32 or 4 KiB of f64. It is a multiple of every interleave, so a block is
-// whole rounds of the partial states, and long enough that the merge by halving and the two rescaling exponentials at
-// its end are a small part of it.
-int64_t softmax_block(DType /*accumulator*/, Isa /*isa*/) { return kSoftmaxBlock; }
 
 }  // namespace quartet::tile

@@ -16,7 +16,7 @@
 // * Identities are exact (-0 for sums, 1, -inf, +inf), so a partial state that saw no element may be skipped or merged
 // with
 //   the same result. A sum over nothing is -0 + 0 = +0 after the reduction's final `add +0`, which every plan applies.
-// * Softmax and log-softmax keep blocks of `softmax_block` elements along the axis: per block the maximum m_b and the
+// * Softmax and log-softmax keep blocks of `kSoftmaxBlock` elements along the axis: per block the maximum m_b and the
 // sum
 //   of exp(x - m_b), each reduced as above within the block; blocks merge left to right by
 //   m = max(m, m_b), s = s * exp(m_old - m) + s_b * exp(m_b - m), starting from the first block.
@@ -29,6 +29,7 @@
 
 #include "base/dtype.h"
 #include "device/device.h"
+#include "graph/ops.h"
 
 namespace quartet::tile {
 
@@ -41,7 +42,7 @@ struct ReductionOrder {
 ReductionOrder reduction_order(DType accumulator, Isa isa);
 // 0: the chain is never cut.
 int64_t contraction_chunk(DType accumulator, Isa isa);
-int64_t softmax_block(DType accumulator, Isa isa);
+using graph::kSoftmaxBlock;
 // The type in which a reduction or contraction of `element` accumulates: f32 for f16 and bf16, i32/i64-like for
 // integers (their own type), else the type itself.
 DType accumulator_type(DType element);

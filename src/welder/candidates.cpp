@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "roller/construct.h"
+
 namespace quartet::welder {
 namespace {
 
@@ -9,6 +11,7 @@ constexpr int32_t kMostViews = 32;  // one through the other
 constexpr size_t kMostBody = 256;   // weight of a group's body: beyond, registers and compile time suffer
 constexpr size_t kLongWeight = 16;  // of a node that becomes a few hundred instructions; of others: 1
 constexpr size_t kMostInputs = 32;  // tensors a kernel reads
+constexpr size_t kMostPhases = 12;
 
 void add_unique(std::vector<int32_t>& list, int32_t value) {
   const auto at = std::lower_bound(list.begin(), list.end(), value);
@@ -123,8 +126,6 @@ std::vector<tile::TensorId> Graph::outputs_of(const std::vector<int32_t>& anchor
       if (outside || !graph_->tensors[static_cast<size_t>(t)].outputs.empty()) outputs.push_back(t);
     }
   }
-  // A node nobody reads still has its place; it writes its first result.
-  if (outputs.empty()) outputs.push_back(graph_->nodes[static_cast<size_t>(anchored.back())].results.front());
   return outputs;
 }
 
@@ -140,10 +141,13 @@ Result<Candidate> Graph::candidate(std::vector<int32_t> anchored) const {
   }
   group.domain = group.core >= 0 ? group.core : anchored.back();
   group.outputs = outputs_of(anchored);
+  // A node nobody reads still has its place; it writes its first result.
+  if (group.outputs.empty())
+    group.outputs.push_back(graph_->nodes[static_cast<size_t>(anchored.back())].results.front());
   if (group.core >= 0 && group.outputs != graph_->nodes[static_cast<size_t>(group.core)].results &&
       graph_->nodes[static_cast<size_t>(group.core)].expr.reduction == tile::Reduction::scatter)
     return make_error(Code::failed_precondition, "a scatter's kernel gives its result alone");
-  QUARTET_ASSIGN(const tile::Fused fused, tile::fuse(*graph_, group.nodes, group.core, group.domain, group.outputs));
+  QUARTET_ASSIGN(tile::Fused fused, tile::fuse(*graph_, group.nodes, group.core, group.domain, group.outputs));
   if (anchored.size() > 1 && (weight(fused.expr) > kMostBody || fused.inputs.size() > kMostInputs)) {
     return make_error(Code::failed_precondition, "the kernel would grow too large");
   }
@@ -155,6 +159,78 @@ Result<Candidate> Graph::candidate(std::vector<int32_t> anchored) const {
   group.plan = std::move(plans.front());
   made.cost = group.plan.wall + roller::kStageSeconds;
   made.anchored = std::move(anchored);
+  made.fused = std::make_shared<const tile::Fused>(std::move(fused));
+  return made;
+}
+
+// Each phase after those whose results it reads; of several the one with the lowest node first.
+std::vector<std::shared_ptr<const Candidate>> Graph::in_order(
+    std::vector<std::shared_ptr<const Candidate>> phases) const {
+  std::sort(phases.begin(), phases.end(),
+            [](const auto& a, const auto& b) { return a->anchored.front() < b->anchored.front(); });
+  std::vector<std::shared_ptr<const Candidate>> ordered;
+  const auto waits = [&](const Candidate& phase) {
+    return std::any_of(phase.group.inputs.begin(), phase.group.inputs.end(), [&](tile::TensorId t) {
+      return std::any_of(phases.begin(), phases.end(), [&](const auto& other) {
+        return other && std::count(other->group.outputs.begin(), other->group.outputs.end(), t) > 0;
+      });
+    });
+  };
+  for (bool found = true; found;) {
+    found = false;
+    for (auto& phase : phases) {
+      if (!phase || waits(*phase)) continue;
+      ordered.push_back(std::move(phase));
+      phase.reset();
+      found = true;
+      break;
+    }
+  }
+  return ordered;
+}
+
+Result<Candidate> Graph::rows(const std::vector<std::shared_ptr<const Candidate>>& parts,
+                              roller::RowsMemo& memo) const {
+  std::vector<std::shared_ptr<const Candidate>> phases;
+  size_t heavy = 0, reductions = 0;
+  for (const auto& part : parts) {
+    if (part->phases.empty()) phases.push_back(part);
+    phases.insert(phases.end(), part->phases.begin(), part->phases.end());
+  }
+  if (phases.size() > kMostPhases)
+    return make_error(Code::failed_precondition, "the kernel would have too many phases");
+  for (const auto& phase : phases) {
+    const tile::TensorExpr& expr = phase->fused->expr;
+    heavy += weight(expr);
+    reductions += expr.reduction != tile::Reduction::none && expr.reduction != tile::Reduction::contraction ? 1 : 0;
+  }
+  if (reductions == 0) return make_error(Code::failed_precondition, "no reduction whose rows could stay near");
+  if (heavy > kMostBody) return make_error(Code::failed_precondition, "the kernel would grow too large");
+  Candidate made;
+  made.phases = in_order(std::move(phases));
+  Group& group = made.group;
+  for (const auto& phase : made.phases) {
+    for (const int32_t n : phase->anchored) add_unique(made.anchored, n);
+    for (const int32_t n : phase->group.nodes) add_unique(group.nodes, n);
+  }
+  group.outputs = outputs_of(made.anchored);
+  if (group.outputs.empty()) group.outputs = made.phases.back()->group.outputs;
+  group.domain = made.phases.back()->group.domain;
+  std::vector<std::shared_ptr<const tile::Fused>> fused;
+  for (const auto& phase : made.phases) fused.push_back(phase->fused);
+  QUARTET_ASSIGN(group.plan, roller::rows_plan(*graph_, fused, group.outputs, *device_, memo));
+  for (size_t i = 0; i < made.phases.size(); ++i) {
+    const Group& phase = group.phases.emplace_back(made.phases[i]->group);
+    group.phases.back().plan = group.plan.phases[i];
+    for (const tile::TensorId t : phase.inputs) {
+      const auto& locals = group.plan.locals;
+      const bool inside = std::any_of(locals.begin(), locals.end(), [&](const auto& l) { return l.tensor == t; });
+      if (!inside && std::count(group.inputs.begin(), group.inputs.end(), t) == 0) group.inputs.push_back(t);
+    }
+  }
+  if (group.inputs.size() > kMostInputs)
+    return make_error(Code::failed_precondition, "the kernel would grow too large");
+  made.cost = group.plan.wall + roller::kStageSeconds;
   return made;
 }
 

@@ -1,19 +1,23 @@
 // The tile-graph as the welder walks it, and sets of nodes as groups to be.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "roller/construct.h"
+#include "roller/rows.h"
+#include "tile/fuse.h"
 #include "welder/group.h"
 
 namespace quartet::welder {
 
 // A set of anchored nodes with all that making it one kernel decides.
 struct Candidate {
-  std::vector<int32_t> anchored;  // ascending
-  Group group;                    // with its plan; the reason is written at the end
-  double cost = 0;                // seconds on the device, the stage's own cost included
+  std::vector<int32_t> anchored;                         // ascending
+  Group group;                                           // with its plan; the reason is written at the end
+  double cost = 0;                                       // seconds on the device, the stage's own cost included
+  std::shared_ptr<const tile::Fused> fused;              // nothing if the group has phases
+  std::vector<std::shared_ptr<const Candidate>> phases;  // of a group of phases, in order
 };
 
 // Anchored nodes need a group of their own or a place in another's: all but views that somebody reads through. A view
@@ -38,6 +42,8 @@ class Graph {
 
   // The set as one group with its best plan. Fails with failed_precondition, saying why, when it cannot be one.
   Result<Candidate> candidate(std::vector<int32_t> anchored) const;
+  // Groups one after the other on tiles of rows they share. Fails like `candidate`. Phases of phases are taken apart.
+  Result<Candidate> rows(const std::vector<std::shared_ptr<const Candidate>>& parts, roller::RowsMemo& memo) const;
   // Views that are not anchored and whose values the node reads directly, through other views or not.
   std::vector<int32_t> views_of(int32_t node) const;
 
@@ -45,6 +51,7 @@ class Graph {
 
  private:
   void derive();
+  std::vector<std::shared_ptr<const Candidate>> in_order(std::vector<std::shared_ptr<const Candidate>> phases) const;
   std::vector<tile::TensorId> outputs_of(const std::vector<int32_t>& anchored) const;
 
   // Not references: a trial is a copy that may be kept.

@@ -15,6 +15,11 @@ namespace quartet::welder {
 enum class EdgeLevel : uint8_t { registers = 0, l2 = 1, dram = 2 };
 
 struct Group {
+  // Not empty: the group is these, one after the other on a tile of rows they share; what one makes for another stays
+  // in the task's scratch (EdgeLevel::l2). A phase's own outputs are whatever is read beside it, and its plan is
+  // plan.phases' part for it. Then `nodes` are all of theirs, `core` is none, `domain` is the last phase's, `outputs`
+  // and `inputs` are what crosses the border of the whole.
+  std::vector<Group> phases;
   // Node numbers of the tile-graph, ascending (topological). A view node may be in several groups; any other node is in
   // exactly one. tile::fuse(graph, nodes, core, domain, outputs) gives them as one tensor expression over `inputs`: it
   // always succeeds on a group of weld, and spares its reader every rule about views and members.

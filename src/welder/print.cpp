@@ -4,6 +4,24 @@
 #include "welder/group.h"
 
 namespace quartet::welder {
+namespace {
+
+std::string body(const tile::TileGraph& graph, const Group& group) {
+  const auto fused = tile::fuse(graph, group.nodes, group.core, group.domain, group.outputs);
+  return fused.ok() ? tile::print(graph, *fused) : std::string();
+}
+
+std::string indented(const std::string& lines) {
+  std::string text;
+  for (size_t at = 0; at < lines.size();) {
+    const size_t end = lines.find('\n', at);
+    text += "  " + lines.substr(at, end - at + 1);
+    at = end + 1;
+  }
+  return text;
+}
+
+}  // namespace
 
 std::string print(const tile::TileGraph& graph, const std::vector<Group>& groups) {
   std::string text;
@@ -17,16 +35,13 @@ std::string print(const tile::TileGraph& graph, const std::vector<Group>& groups
     text += "\n  why: " + group.reason + "\n";
     for (const tile::TensorId t : group.inputs) text += "  in  " + tile::tensor_text(graph, t) + "\n";
     for (const tile::TensorId t : group.outputs) text += "  out " + tile::tensor_text(graph, t) + "\n";
-    if (const auto fused = tile::fuse(graph, group.nodes, group.core, group.domain, group.outputs); fused.ok()) {
-      text += tile::print(graph, *fused);
-    }
-    std::string plan = roller::print(group.plan);
-    for (size_t at = 0; at < plan.size();) {
-      const size_t end = plan.find('\n', at);
-      text += "  " + plan.substr(at, end - at + 1);
-      at = end + 1;
-    }
+    if (group.phases.empty()) text += body(graph, group);
+    text += indented(roller::print(group.plan));
     text += "  because: " + group.plan.reason + "\n";
+    for (size_t i = 0; i < group.phases.size(); ++i) {
+      text += "  phase " + std::to_string(i) + "\n";
+      text += body(graph, group.phases[i]) + indented(roller::print(group.phases[i].plan));
+    }
   }
   return text;
 }

@@ -11,6 +11,9 @@
 namespace quartet::welder {
 namespace {
 
+// What stays near needs no place in memory: of costs that are as good as equal the one kernel wins.
+constexpr double kNear = 1.01;
+
 // An edge between two groups: what they would be as one, and what that would save.
 struct Edge {
   double gain = 0;                   // seconds
@@ -37,14 +40,15 @@ class Welder {
     QUARTET_TRY(start());
     if (options_.fusion) {
       QUARTET_TRY(write_shared_views());
-      connect();
+      connect(EdgeLevel::registers);
+      connect(EdgeLevel::l2);
     }
     return in_order();
   }
 
  private:
   struct Part {
-    Candidate candidate;
+    std::shared_ptr<const Candidate> candidate;
     std::vector<std::string> joined;  // edges that became registers, with what they save
   };
 
@@ -68,7 +72,7 @@ class Welder {
         continue;
       }
       owner_[static_cast<size_t>(node)] = static_cast<int32_t>(parts_.size());
-      parts_.push_back(Part{std::move(*alone), {}});
+      parts_.push_back(Part{std::make_shared<const Candidate>(std::move(*alone)), {}});
       ++i;
     }
     return {};
@@ -112,7 +116,9 @@ class Welder {
   int32_t owner(int32_t node) const { return owner_[static_cast<size_t>(node)]; }
   const std::string& name(int32_t node) const { return graph_.tiles().nodes[static_cast<size_t>(node)].expr.name; }
 
-  void connect() {
+  // Every edge between groups is tried at the level.
+  void connect(EdgeLevel level) {
+    level_ = level;
     for (const int32_t node : graph_.anchored_nodes()) {
       for (const int32_t source : graph_.sources(node)) consider(source, node);
     }
@@ -135,18 +141,18 @@ class Welder {
     edge.source = source, edge.reader = reader;
     edge.from = owner(source), edge.into = owner(reader);
     if (edge.from == edge.into) return;
-    const Candidate &producer = part(edge.from).candidate, &consumer = part(edge.into).candidate;
+    const Candidate &producer = *part(edge.from).candidate, &consumer = *part(edge.into).candidate;
     std::string& why = refused_[{source, reader}];
-    std::vector<int32_t> both;
-    std::merge(producer.anchored.begin(), producer.anchored.end(), consumer.anchored.begin(), consumer.anchored.end(),
-               std::back_inserter(both));
-    auto one = graph_.candidate(std::move(both));
+    auto one = joined(edge.from, edge.into);
     if (!one.ok()) {
-      why = one.status().message();
+      if (level_ == EdgeLevel::registers)
+        why = one.status().message();
+      else
+        why += ", rows: " + one.status().message();
       return;
     }
     const double apart = producer.cost + consumer.cost;
-    edge.gain = apart - one->cost;
+    edge.gain = apart * (level_ == EdgeLevel::l2 ? kNear : 1) - one->cost;
     if (edge.gain <= 0) {
       why = format("%.2f us in one, %.2f us in two", one->cost * 1e6, apart * 1e6);
       return;
@@ -155,17 +161,27 @@ class Welder {
     edges_.push(std::move(edge));
   }
 
+  // The two as one group, at the level at hand.
+  Result<Candidate> joined(int32_t from, int32_t into) {
+    const auto &producer = part(from).candidate, &consumer = part(into).candidate;
+    if (level_ == EdgeLevel::l2) return graph_.rows({producer, consumer}, memo_);
+    std::vector<int32_t> both;
+    std::merge(producer->anchored.begin(), producer->anchored.end(), consumer->anchored.begin(),
+               consumer->anchored.end(), std::back_inserter(both));
+    return graph_.candidate(std::move(both));
+  }
+
   void merge(const Edge& edge) {
-    Part made{*edge.one, std::move(part(edge.from).joined)};
+    Part made{edge.one, std::move(part(edge.from).joined)};
     auto& other = part(edge.into).joined;
     made.joined.insert(made.joined.end(), other.begin(), other.end());
-    made.joined.push_back(
-        format("'%s' in '%s' saves %.2f us", name(edge.source).c_str(), name(edge.reader).c_str(), edge.gain * 1e6));
+    made.joined.push_back(format("'%s' in '%s'%s saves %.2f us", name(edge.source).c_str(), name(edge.reader).c_str(),
+                                 level_ == EdgeLevel::l2 ? ", row by row," : "", edge.gain * 1e6));
     parts_[static_cast<size_t>(edge.from)].reset();
     parts_[static_cast<size_t>(edge.into)].reset();
     const auto number = static_cast<int32_t>(parts_.size());
     parts_.push_back(std::move(made));
-    const std::vector<int32_t> nodes = part(number).candidate.anchored;
+    const std::vector<int32_t> nodes = part(number).candidate->anchored;
     for (const int32_t node : nodes) owner_[static_cast<size_t>(node)] = number;
     // One edge to every group around stands for all between the two.
     std::vector<int32_t> seen;
@@ -190,7 +206,7 @@ class Welder {
     std::vector<bool> seen(parts_.size());
     std::vector<int32_t> open;
     const auto visit_readers = [&](int32_t group, bool first) {
-      for (const int32_t node : part(group).candidate.anchored) {
+      for (const int32_t node : part(group).candidate->anchored) {
         for (const int32_t reader : graph_.readers(node)) {
           const int32_t next = owner_[static_cast<size_t>(reader)];
           if (next == group || seen[static_cast<size_t>(next)]) continue;
@@ -216,7 +232,7 @@ class Welder {
   // What was joined, and for the first edges that come from other groups why they were not.
   std::string reason(const Part& p) const {
     constexpr size_t kMostRefusals = 3;
-    const std::vector<int32_t>& nodes = p.candidate.anchored;
+    const std::vector<int32_t>& nodes = p.candidate->anchored;
     std::string text;
     for (const std::string& joined : p.joined) text += (text.empty() ? "" : "; ") + joined;
     if (text.empty()) {
@@ -238,7 +254,7 @@ class Welder {
     std::vector<int32_t> waiting(parts_.size());
     const auto edges = [&](int32_t group, auto&& visit) {
       std::vector<int32_t> seen;
-      for (const int32_t node : part(group).candidate.anchored) {
+      for (const int32_t node : part(group).candidate->anchored) {
         for (const int32_t reader : graph_.readers(node)) {
           const int32_t next = owner_[static_cast<size_t>(reader)];
           if (next == group || std::find(seen.begin(), seen.end(), next) != seen.end()) continue;
@@ -248,7 +264,7 @@ class Welder {
       }
     };
     const auto later = [&](int32_t a, int32_t b) {
-      return part(a).candidate.anchored.front() > part(b).candidate.anchored.front();
+      return part(a).candidate->anchored.front() > part(b).candidate->anchored.front();
     };
     size_t count = 0;
     for (size_t g = 0; g < parts_.size(); ++g) {
@@ -278,7 +294,7 @@ class Welder {
       return make_error(Code::internal, "the groups of the welder depend on each other in a cycle");
     std::vector<Group> result;
     for (const int32_t g : order) {
-      result.push_back(std::move(part(g).candidate.group));
+      result.push_back(part(g).candidate->group);
       result.back().reason = reason(part(g));
     }
     return result;
@@ -288,6 +304,8 @@ class Welder {
   Options options_;
   std::vector<std::optional<Part>> parts_;  // groups by number; merged ones are gone
   std::vector<int32_t> owner_;              // group of each anchored node
+  EdgeLevel level_ = EdgeLevel::registers;  // of the edges being tried
+  roller::RowsMemo memo_;
   std::priority_queue<Edge> edges_;
   std::map<std::pair<int32_t, int32_t>, std::string> refused_;  // by source and reader
   std::map<int32_t, std::string> written_;                      // views anchored here, and why

@@ -4,13 +4,12 @@
 #include <functional>
 
 #include "graph/builder.h"
+#include "reference/chains.h"
 #include "reference/graph_ops.h"
 #include "reference/random.h"
 
 namespace quartet::reference {
-
 namespace {
-
 using graph::AttrKey;
 using graph::Attrs;
 using graph::OpCode;
@@ -20,7 +19,6 @@ using graph::ValueId;
 
 // Sizes around vector widths and tiles, odd and prime ones, 1, and now and then 0.
 const std::vector<int64_t> kExtents = {1, 1, 2, 3, 4, 5, 7, 8, 13, 15, 16, 17, 31, 32, 33, 48, 63, 64, 65, 100, 129};
-
 constexpr int64_t kMaxElements = 1 << 15;
 
 class Generator {
@@ -425,7 +423,10 @@ class Generator {
     if (t.rank() == 0 || !is_float(t.dtype)) return {};
     const int64_t axis = random_.below(static_cast<int64_t>(t.rank()));
     if (value_of(t.shape[static_cast<size_t>(axis)]) == 0) return {};
-    return add(random_.chance(3) ? OpCode::log_softmax : OpCode::softmax, {x.id}, {{AttrKey::axis, axis}}, false);
+    const OpCode code = random_.chance(3) ? OpCode::log_softmax : OpCode::softmax;
+    if (random_.chance(2)) return add(code, {x.id}, {{AttrKey::axis, axis}}, false);
+    QUARTET_ASSIGN(const std::vector<ValueId> parts, standardise(builder_, x.id, axis, random_.chance(2)));
+    return add(OpCode::div, parts, {}, false);
   }
 
   // Windows along some axes.

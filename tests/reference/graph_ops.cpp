@@ -327,6 +327,7 @@ Tensor concat(const graph::Op& op, std::span<const Tensor* const> operands, Tens
 Tensor gather(const graph::Op& op, const Tensor& x, const Tensor& indices, Tensor out) {
   const auto axis = static_cast<size_t>(graph::attr_int(op, AttrKey::axis));
   const int64_t extent = x.dims[axis];
+  if (extent == 0) return out;
   return remap(x, std::move(out), [&](const std::vector<int64_t>& at) {
     std::vector<int64_t> index(at.begin(), at.begin() + static_cast<std::ptrdiff_t>(axis));
     const std::span<const int64_t> inner(at.data() + axis, indices.dims.size());

@@ -1,7 +1,8 @@
 // Arithmetic on values of the graph, written as on paper: for nodes that are compositions of many ops.
 //
 // An Emit belongs to one node. The first failure sticks: what is emitted after it is nothing, and `give` reports it. So
-// a composition is read from top to bottom without a check on every line. Each operation rounds to its operands' type.
+// a composition is read from top to bottom without a check on every line; but what failed has rank 0, and whoever
+// counts on the rank of something emitted asks `status` first. Each operation rounds to its operands' type.
 #pragma once
 
 #include <initializer_list>

@@ -259,6 +259,17 @@ Result<ValueId> NodeContext::cast(ValueId x, DType to) {
   return op(OpCode::cast, {x}, {{AttrKey::to, to}});
 }
 
+Result<ValueId> NodeContext::assumed(ValueId x, graph::Shape shape, const char* what) {
+  const graph::Shape given = type(x).shape;
+  bool same = given.size() == shape.size();
+  for (size_t i = 0; same && i < shape.size(); ++i) same = dims().same(given[i], shape[i]);
+  if (same) return x;
+  auto made = builder_.one(OpCode::assume_shape, {x}, {{AttrKey::shape, shape}}, label_);
+  if (made.ok()) return *made;
+  return make_error(Code::invalid_argument, "%s is of shape %s, wanted %s", what, dims().text(given).c_str(),
+                    dims().text(shape).c_str());
+}
+
 Result<std::optional<ValueId>> NodeContext::without_assumed_axis(ValueId x, size_t axis) {
   for (Assumption& assumption : graphs_.assumptions()) {
     if (assumption.number != 1 || !dims().same(type(x).shape[axis], assumption.dim)) continue;

@@ -142,6 +142,9 @@ class NodeContext {
   Result<ValueId> with_scalar(OpCode code, ValueId a, double value);
   Result<ValueId> reshape(ValueId x, graph::Shape shape);
   Result<ValueId> cast(ValueId x, DType to);  // x itself if it has the type
+  // x, which the node takes to have this shape: dims that are not known to be equal are assumed to be. `what` names x
+  // where they can never be.
+  Result<ValueId> assumed(ValueId x, graph::Shape shape, const char* what);
 
   // Results.
   void give_value(size_t output, Value value) { outputs_[output] = std::move(value); }

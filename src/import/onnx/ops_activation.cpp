@@ -189,7 +189,8 @@ Result<ValueId> bounded(NodeContext& c, ValueId x, OpCode code, size_t input, co
     return bound ? c.with_scalar(code, x, bound->f) : Result<ValueId>(x);
   }
   if (!c.has(input)) return x;
-  QUARTET_ASSIGN(const ValueId bound, c.in(input));
+  QUARTET_ASSIGN(ValueId bound, c.in(input));
+  QUARTET_ASSIGN(bound, c.reshape(bound, {}));  // a tensor of one element counts, too
   return c.op(code, {x, bound});
 }
 

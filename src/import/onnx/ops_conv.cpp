@@ -1,4 +1,5 @@
 // Convolutions: padding becomes a pad op, the rest is the graph's conv.
+#include <algorithm>
 #include <numeric>
 
 #include "import/onnx/quantize.h"
@@ -100,6 +101,7 @@ struct Axis {
   std::vector<Phase> phases;
   IntExpr outputs;        // of each phase
   IntExpr start, extent;  // the part of the phases, put together, that is the result
+  IntExpr before;         // zeros before that part
 };
 
 std::vector<Phase> phases_of(int64_t stride, int64_t dilation, int64_t places) {
@@ -153,8 +155,8 @@ class Transposed {
     for (size_t i = 0; i < spatial; ++i) {
       const auto places = filters[i + 2].constant();
       if (!places || *places < 1) return Status(Code::unsupported, "filters of unknown shape");
-      if (strides[i] < 1 || dilations[i] < 1 || strides[i] > 1024 || more[i] < 0 || *places > (1 << 20) ||
-          dilations[i] > (1 << 20))
+      if (strides[i] < 1 || dilations[i] < 1 || strides[i] > 1024 || more[i] < 0 || more[i] > INT32_MAX ||
+          *places > (1 << 20) || dilations[i] > (1 << 20))
         return Status(Code::invalid_argument, "a stride, dilation or output_padding out of range");
       Axis axis;
       axis.stride = strides[i];
@@ -180,6 +182,7 @@ class Transposed {
   Status place(Axis& axis, const IntExpr& full, size_t i, size_t spatial, const std::vector<int64_t>& pads,
                const std::optional<std::vector<int64_t>>& wanted) {
     IntExpr low(pads[i]), high(pads[spatial + i]);
+    std::optional<IntExpr> given;
     const std::string mode = c_.attr_text("auto_pad", "NOTSET");
     const bool same = mode == "SAME_UPPER" || mode == "SAME_LOWER";
     if (wanted || same) {
@@ -191,20 +194,21 @@ class Transposed {
       const IntExpr total = full - extent;
       const IntExpr half = floor_div(total, IntExpr(2));
       const bool upper = mode == "SAME_UPPER";
-      low = upper ? half : total - half;
-      high = total - low;
+      low = c_.simple(upper ? half : total - half);
+      given = extent;
     } else if (mode == "VALID") {
       low = high = IntExpr(0);
     } else if (mode != "NOTSET") {
       return make_error(Code::unsupported, "auto_pad = '%s'", mode.c_str());
     }
-    // Less padding than nothing is zeros around the outputs, which the phases give when they are longer.
-    axis.start = c_.simple(low);
-    axis.extent = c_.simple(full - low - high);
-    if (!c_.dims().at_least(axis.start, 0))
-      return Status(Code::unsupported, "negative padding of a transposed convolution");
-    if (!c_.dims().at_least(axis.extent, 0))
+    const IntExpr extent = c_.simple(given ? *given : full - low - high);
+    if (extent.is_constant() && *extent.constant() < 0)
       return Status(Code::invalid_argument, "the padding is larger than the result");
+    // Less padding than nothing is zeros around the outputs; those after them the phases give when they are longer.
+    const IntExpr whole = c_.simple(max(extent, IntExpr(0)));
+    axis.before = c_.simple(min(max(IntExpr(0) - low, IntExpr(0)), whole));
+    axis.start = c_.simple(max(low, IntExpr(0)));
+    axis.extent = c_.simple(whole - axis.before);
     axis.outputs = c_.simple(ceil_div(axis.start + axis.extent, IntExpr(axis.stride)));
     return {};
   }
@@ -232,12 +236,13 @@ class Transposed {
     return c_.reshape(stacked, std::move(shape));
   }
 
-  // x from `first` on, zeros beyond its ends, as many as `outputs` windows of a phase need.
-  void range_of(const Axis& axis, const Phase& phase, const IntExpr& dim, IntExpr& start, IntExpr& low, IntExpr& high) {
+  // What the windows of a phase need, one for each of its outputs: x up to `limit`, zeros before and after it.
+  void range_of(const Axis& axis, const Phase& phase, const IntExpr& dim, IntExpr& low, IntExpr& limit, IntExpr& high) {
     const auto reach = static_cast<int64_t>(phase.places.size() - 1) * axis.spread;
-    start = IntExpr(std::max<int64_t>(0, phase.first));
-    low = IntExpr(std::max<int64_t>(0, -phase.first));
-    high = c_.simple(axis.outputs + IntExpr(reach + phase.first) - dim);
+    const IntExpr whole = axis.outputs + IntExpr(reach), after = whole + IntExpr(phase.first);
+    low = c_.simple(min(IntExpr(-phase.first), whole));
+    limit = c_.simple(max(min(after, dim), IntExpr(0)));
+    high = c_.simple(max(after - dim, IntExpr(0)));
   }
 
   Result<ValueId> phase(const std::vector<size_t>& chosen) {
@@ -252,10 +257,7 @@ class Transposed {
       result[i + 2] = axes_[i].outputs;
       empty = empty || part.places.empty();
       if (empty) continue;
-      IntExpr more;
-      range_of(axes_[i], part, x[i + 2], starts[i + 2], low[i + 2], more);
-      high[i + 2] = c_.simple(max(more, IntExpr(0)));
-      limits[i + 2] = c_.simple(x[i + 2] + min(more, IntExpr(0)));
+      range_of(axes_[i], part, x[i + 2], low[i + 2], limits[i + 2], high[i + 2]);
       const int64_t step = part.places.size() > 1 ? part.places[1] - part.places[0] : -1;
       w_starts[i + 2] = IntExpr(part.places.front());
       w_limits[i + 2] = IntExpr(part.places.back() - 1);
@@ -271,17 +273,32 @@ class Transposed {
     QUARTET_ASSIGN(const ValueId filters,
                    c_.op(OpCode::slice, {w_},
                          {{AttrKey::starts, w_starts}, {AttrKey::limits, w_limits}, {AttrKey::steps, w_steps}}));
-    return c_.op(OpCode::conv, {padded, filters}, {{AttrKey::dilations, dilations}, {AttrKey::groups, groups_}});
+    QUARTET_ASSIGN(const ValueId y, c_.op(OpCode::conv, {padded, filters},
+                                          {{AttrKey::dilations, dilations}, {AttrKey::groups, groups_}}));
+    return counted(y, std::move(result));
+  }
+
+  // Where a symbol hides that there are as many outputs as wanted, they are counted when running.
+  Result<ValueId> counted(ValueId y, graph::Shape shape) {
+    shape[1] = c_.type(y).shape[1];
+    return c_.assumed(y, std::move(shape), "a phase of the result");
   }
 
   Result<ValueId> cut(ValueId y) {
     const graph::Shape shape = c_.type(y).shape;
-    graph::Shape starts(shape.size(), IntExpr(0)), limits = shape;
+    graph::Shape starts(shape.size(), IntExpr(0)), limits = shape, before = starts, result = shape;
     for (size_t i = 0; i < axes_.size(); ++i) {
       starts[i + 2] = axes_[i].start;
-      limits[i + 2] = c_.simple(axes_[i].start + axes_[i].extent);
+      limits[i + 2] = c_.simple(min(axes_[i].start + axes_[i].extent, shape[i + 2]));
+      before[i + 2] = axes_[i].before;
+      result[i + 2] = axes_[i].extent;
     }
-    return c_.op(OpCode::slice, {y}, {{AttrKey::starts, starts}, {AttrKey::limits, limits}});
+    QUARTET_ASSIGN(ValueId part, c_.op(OpCode::slice, {y}, {{AttrKey::starts, starts}, {AttrKey::limits, limits}}));
+    QUARTET_ASSIGN(part, counted(part, std::move(result)));
+    if (std::all_of(before.begin(), before.end(), [](const IntExpr& e) { return e.is(0); })) return part;
+    QUARTET_ASSIGN(const ValueId zero, c_.scalar(c_.type(y).dtype, 0.0));
+    const graph::Shape after(shape.size(), IntExpr(0));
+    return c_.op(OpCode::pad, {part, zero}, {{AttrKey::low, before}, {AttrKey::high, after}});
   }
 
   NodeContext& c_;

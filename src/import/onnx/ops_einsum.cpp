@@ -95,6 +95,7 @@ Operand permuted(const Operand& o, const Labels& order) {
 
 // A label that stands twice: the diagonal of the two axes.
 Operand without_repeats(Operand o) {
+  if (!o.value.ok()) return o;
   for (size_t i = 0; i < o.labels.size(); ++i)
     for (size_t j = i + 1; j < o.labels.size(); ++j) {
       if (o.labels[i] != o.labels[j]) continue;
@@ -103,6 +104,7 @@ Operand without_repeats(Operand o) {
         if (d != i && d != j) perm.push_back(static_cast<int64_t>(d));
       perm.insert(perm.end(), {static_cast<int64_t>(i), static_cast<int64_t>(j)});
       const Expr last = o.value.transpose(perm);
+      if (!last.ok()) return o;
       const IntExpr n = o.value.dim(i);
       graph::Shape shape(last.shape().begin(), last.shape().begin() + static_cast<std::ptrdiff_t>(perm.size()) - 2);
       shape.push_back(n * n);

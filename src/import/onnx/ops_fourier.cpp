@@ -38,6 +38,7 @@ double sine(double x) { return std::sin(x); }
 
 // Signals [..., n, 1 or 2] as spectra [..., bins, 2], of n at most the length: what is missing is zero.
 Result<Expr> transformed(Emit& e, const Expr& x, const Transform& t) {
+  QUARTET_TRY(e.status());
   const size_t parts = x.rank() - 1, along = x.rank() - 2;
   const auto given = x.dim(along).constant(), kinds = x.dim(parts).constant();
   if (!given || !kinds || (*kinds != 1 && *kinds != 2))

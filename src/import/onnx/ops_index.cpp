@@ -106,13 +106,17 @@ Status one_hot(NodeContext& c) {
   return e.give(0, c.from_caller(1) ? as_declared(y, 1, {depth}) : y);
 }
 
+// A diagonal further away than any extent is one that a row can be added to.
+constexpr double kFurthest = 0x1p40;
+Expr near_diagonal(const Expr& k) { return max(min(k, kFurthest), -kFurthest); }
+
 // Row plus k against column of the last two axes.
 Status trilu(NodeContext& c) {
   Emit e(c);
   const Expr x = e.in(0);
   QUARTET_TRY(e.status());
   if (x.rank() < 2) return make_error(Code::invalid_argument, "the operand has rank %zu", x.rank());
-  const Expr k = c.has(1) ? e.in(1).reshape({}) : e.number(DType::i64, int64_t{0});
+  const Expr k = c.has(1) ? near_diagonal(e.in(1).cast(DType::i64).reshape({})) : e.number(DType::i64, int64_t{0});
   const Expr row = e.iota({x.dim(x.rank() - 2), IntExpr(1)}, 0, DType::i64) + k;
   const Expr column = e.iota({x.dim(x.rank() - 1)}, 0, DType::i64);
   const Expr kept = c.attr_int("upper", 1) != 0 ? less_equal(row, column) : less_equal(column, row);
@@ -130,7 +134,8 @@ Status eye_like(NodeContext& c) {
     if (!dtype) return make_error(Code::unsupported, "dtype %s", type_name(static_cast<int32_t>(wanted)).c_str());
     to = *dtype;
   }
-  const Expr row = e.iota({x.dim(0), IntExpr(1)}, 0, DType::i64) + static_cast<double>(c.attr_int("k", 0));
+  const Expr row = e.iota({x.dim(0), IntExpr(1)}, 0, DType::i64) +
+                   std::clamp(static_cast<double>(c.attr_int("k", 0)), -kFurthest, kFurthest);
   return e.give(0, equal(row, e.iota({x.dim(1)}, 0, DType::i64)).cast(to));
 }
 
@@ -205,13 +210,15 @@ Status cum_sum(NodeContext& c) {
 // The first `lens[batch]` elements of each sequence backwards, the rest as they are.
 Status reverse_sequence(NodeContext& c) {
   Emit e(c);
-  const Expr x = e.in(0), lens = e.in(1).cast(DType::i64);
+  const Expr x = e.in(0);
+  Expr lens = e.in(1).cast(DType::i64);
   QUARTET_TRY(e.status());
   QUARTET_ASSIGN(const int64_t time, c.axis(c.attr_int("time_axis", 0), x.rank()));
   QUARTET_ASSIGN(const int64_t batch, c.axis(c.attr_int("batch_axis", 1), x.rank()));
   if (time == batch || lens.rank() != 1)
     return Status(Code::invalid_argument, "time_axis, batch_axis and lens do not fit");
   const auto t = static_cast<size_t>(time), b = static_cast<size_t>(batch);
+  lens = e.value(c.assumed(lens.id(), {x.dim(b)}, "lens"));
   const Expr step = e.iota({x.dim(t)}, 0, DType::i64).along(t, x.rank()), count = lens.along(b, x.rank());
   const Expr from = select(less(step, count), count - 1 - step, step);
   return e.give(0, gather_elements(x, from.expand(x.shape()), t));

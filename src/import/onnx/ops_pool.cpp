@@ -11,9 +11,13 @@ namespace {
 Result<Windows> pool_windows(NodeContext& c, ValueId x) {
   const auto sizes = c.attr_ints("kernel_shape");
   if (!sizes) return Status(Code::invalid_argument, "no kernel_shape");
-  for (const int64_t size : *sizes)
+  int64_t places = 1;
+  for (const int64_t size : *sizes) {
     if (size < 1 || size > INT32_MAX)
       return make_error(Code::invalid_argument, "kernel_shape: %lld is out of range", static_cast<long long>(size));
+    if (size > INT32_MAX / places) return Status(Code::invalid_argument, "kernel_shape: more than 2^31 - 1 places");
+    places *= size;
+  }
   return read_windows(c, x, graph::Shape(sizes->begin(), sizes->end()));
 }
 

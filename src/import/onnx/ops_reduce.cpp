@@ -33,6 +33,15 @@ Result<std::vector<int64_t>> axes_of(NodeContext& c, size_t rank, bool from_inpu
   return axes;
 }
 
+// What a reduction computes in where not in its operand's type: roots and logarithms of integers in f64, the extremes
+// of booleans in u8.
+DType computed_in(OpCode code, DType type) {
+  const bool roots = code == OpCode::reduce_l2 || code == OpCode::reduce_log_sum || code == OpCode::reduce_log_sum_exp;
+  if (roots && is_int(type)) return DType::f64;
+  const bool extremes = code == OpCode::reduce_max || code == OpCode::reduce_min;
+  return extremes && type == DType::boolean ? DType::u8 : type;
+}
+
 // Every choice of `count` of the axes whose reduction has the declared shape.
 std::vector<std::vector<int64_t>> fitting_axes(NodeContext& c, const graph::Shape& shape, const graph::Shape& result,
                                                size_t count, bool keepdims) {
@@ -56,7 +65,7 @@ std::vector<std::vector<int64_t>> fitting_axes(NodeContext& c, const graph::Shap
 // Axes that the caller gives: those that fit the declared result; of several, the one that the operand names.
 Status reduce_by_caller(NodeContext& c, OpCode code, bool keepdims) {
   Emit e(c);
-  const Expr x = e.in(0);
+  const Expr given_x = e.in(0), x = given_x.cast(computed_in(code, given_x.dtype()));
   QUARTET_TRY(e.status());
   QUARTET_ASSIGN(const graph::Shape result, c.declared_shape(0, 1, "axes"));
   const Expr given = from_front(e.in(1).cast(DType::i64), e.number(DType::i64, static_cast<int64_t>(x.rank())));
@@ -74,7 +83,7 @@ Status reduce_by_caller(NodeContext& c, OpCode code, bool keepdims) {
     }
     y = select(is_one_of(given, {axes}), reduced, y);
   }
-  return e.give(0, required(is_one_of(given, choices), y, contradiction(1)));
+  return e.give(0, required(is_one_of(given, choices), y, contradiction(1)).cast(given_x.dtype()));
 }
 
 template <OpCode code, bool from_input>
@@ -89,7 +98,11 @@ Status reduce(NodeContext& c) {
   } else {
     QUARTET_ASSIGN(axes, axes_of(c, c.type(x).rank(), from_input));
   }
-  return c.give(0, c.op(code, {x}, {{AttrKey::axes, std::move(axes)}, {AttrKey::keepdims, keepdims}}));
+  const DType type = c.type(x).dtype;
+  QUARTET_ASSIGN(const ValueId wide, c.cast(x, computed_in(code, type)));
+  QUARTET_ASSIGN(const ValueId y,
+                 c.op(code, {wide}, {{AttrKey::axes, std::move(axes)}, {AttrKey::keepdims, keepdims}}));
+  return c.give(0, c.cast(y, type));
 }
 
 template <OpCode code>

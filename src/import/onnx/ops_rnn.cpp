@@ -307,17 +307,8 @@ Result<Outputs> import_direction(NodeContext& c, const Sequence& s, Direction& d
 
 // ---- The node ----
 
-// Symbolic dims that must be equal are assumed to be.
-Status expect(NodeContext& c, ValueId& id, const graph::Shape& shape, const char* what) {
-  const graph::Shape& given = c.type(id).shape;
-  bool same = given.size() == shape.size();
-  for (size_t i = 0; same && i < shape.size(); ++i) same = c.dims().same(given[i], shape[i]);
-  if (same) return {};
-  auto assumed = c.builder().one(OpCode::assume_shape, {id}, {{AttrKey::shape, shape}}, c.label());
-  if (!assumed.ok())
-    return make_error(Code::invalid_argument, "%s is of shape %s, wanted %s", what, c.dims().text(given).c_str(),
-                      c.dims().text(shape).c_str());
-  id = *assumed;
+Status expect(NodeContext& c, ValueId& id, graph::Shape shape, const char* what) {
+  QUARTET_ASSIGN(id, c.assumed(id, std::move(shape), what));
   return {};
 }
 

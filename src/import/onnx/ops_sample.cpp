@@ -93,7 +93,8 @@ class Sampler {
     for (size_t d = 2; d < x.rank(); ++d) perm.push_back(static_cast<int64_t>(d));
     perm.push_back(1);
     const Expr last = x.transpose(perm);
-    shape_.assign(last.shape().begin(), last.shape().end() - 1);
+    shape_ = {x.dim(0)};
+    for (size_t d = 2; d < x.rank(); ++d) shape_.push_back(x.dim(d));
     IntExpr rows = 1;
     for (const IntExpr& dim : shape_) rows *= dim;
     table_ = last.reshape({rows, x.dim(1)});

@@ -25,19 +25,20 @@ Expr scattered(Emit& e, const Expr& x, const Expr& positions, const Expr& update
 
 Status scatter_elements(NodeContext& c) {
   Emit e(c);
-  const Expr x = e.in(0), indices = e.in(1), updates = e.in(2);
+  const Expr x = e.in(0), indices = e.in(1), given = e.in(2);
   QUARTET_TRY(e.status());
   if (x.rank() != indices.rank() || x.rank() == 0)
     return make_error(Code::invalid_argument, "data of rank %zu, indices of rank %zu", x.rank(), indices.rank());
   QUARTET_ASSIGN(const int64_t combine, combination(c));
   QUARTET_ASSIGN(const int64_t axis, c.axis(c.attr_int("axis", 0), x.rank()));
+  const Expr updates = e.value(c.assumed(given.id(), indices.shape(), "updates"));
   const Expr positions = flat(element_positions(e, indices, static_cast<size_t>(axis), x.shape()));
   return e.give(0, scattered(e, x, positions, updates, x.type().elements(), IntExpr(1), combine));
 }
 
 Status scatter_nd(NodeContext& c) {
   Emit e(c);
-  const Expr x = e.in(0), indices = e.in(1).cast(DType::i64), updates = e.in(2);
+  const Expr x = e.in(0), indices = e.in(1).cast(DType::i64), given = e.in(2);
   QUARTET_TRY(e.status());
   const auto depth = indices.rank() > 0 ? indices.shape().back().constant() : std::nullopt;
   if (!depth || *depth > static_cast<int64_t>(x.rank()))
@@ -48,6 +49,9 @@ Status scatter_nd(NodeContext& c) {
   for (size_t d = 0; d < first; ++d) rows *= x.dim(d);
   for (size_t d = 0; d + 1 < indices.rank(); ++d) count *= indices.dim(d);
   for (size_t d = first; d < x.rank(); ++d) width *= x.dim(d);
+  graph::Shape shape(indices.shape().begin(), indices.shape().end() - 1);
+  shape.insert(shape.end(), x.shape().begin() + *depth, x.shape().end());
+  const Expr updates = e.value(c.assumed(given.id(), std::move(shape), "updates"));
   const Expr table = indices.reshape({count, IntExpr(*depth)});
   std::vector<Expr> at;
   for (size_t d = 0; d < first; ++d) {

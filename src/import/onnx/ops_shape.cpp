@@ -182,10 +182,18 @@ Status transpose(NodeContext& c) {
   return c.give(0, c.op(OpCode::transpose, {x}, {{AttrKey::perm, std::move(perm)}}));
 }
 
+// A symbolic dim of the operand where the shape has a number that is not 1 is assumed to be that.
 Status expand(NodeContext& c) {
-  QUARTET_ASSIGN(const ValueId x, c.in(0));
+  QUARTET_ASSIGN(ValueId x, c.in(0));
   if (c.declares(0, 1)) return expand_by_caller(c);
   QUARTET_ASSIGN(const KnownInts wanted, dims_in_run(c, 1, "the shape"));
+  graph::Shape own = c.type(x).shape;
+  for (size_t i = 1; i <= std::min(own.size(), wanted.values.size()); ++i) {
+    IntExpr& dim = own[own.size() - i];
+    const IntExpr& to = wanted.values[wanted.values.size() - i];
+    if (!dim.is_constant() && to.is_constant() && !to.is(1)) dim = to;
+  }
+  QUARTET_ASSIGN(x, c.assumed(x, std::move(own), "the operand"));
   QUARTET_ASSIGN(const graph::Shape shape, graph::broadcast(c.type(x).shape, wanted.values, c.builder().dims()));
   return c.give(0, c.op(OpCode::expand, {x}, {{AttrKey::shape, shape}}));
 }

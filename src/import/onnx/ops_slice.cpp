@@ -46,7 +46,10 @@ Result<Cut> cut_of(NodeContext& c, size_t rank) {
   return cut;
 }
 
-// A position given from the front or, negative, from the end, clamped to [low, high].
+// A longer step than any extent takes one element, and one that stays in range for arithmetic.
+constexpr int64_t kLongestStep = int64_t{1} << 40;
+
+// A position given from the front or, negative, from the end, clamped to [low, high]; high is not below low.
 Result<IntExpr> position(const NodeContext& c, const IntExpr& given, const IntExpr& dim, const IntExpr& low,
                          const IntExpr& high) {
   IntExpr at = given;
@@ -57,7 +60,7 @@ Result<IntExpr> position(const NodeContext& c, const IntExpr& given, const IntEx
   } else if (!c.dims().at_least(given, IntExpr(0))) {
     return Status(Code::unsupported, "a symbolic bound that may be negative");
   }
-  return c.simple(max(low, min(at, high)));
+  return c.dims().at_least(at, high) ? high : c.simple(max(low, min(at, high)));
 }
 
 // Starts, axes or steps that the caller gives: the elements along each axis by gathering.
@@ -83,9 +86,11 @@ Status slice_by_caller(NodeContext& c, const graph::Shape& result) {
       end = select(mine, from_front(ends.element(j), dim), end);
       if (c.has(4)) step = select(mine, e.in(4).cast(DType::i64).element(j), step);
     }
+    const auto longest = static_cast<double>(kLongestStep);
+    step = max(min(step, longest), -longest);
     const Expr back = less(step, 0);
     const Expr low = select(back, -1, e.number(DType::i64, int64_t{0})), high = select(back, dim - 1, dim);
-    const Expr first = max(min(start, high), low), last = max(min(end, high), low);
+    const Expr first = max(min(start, high), min(high, 0)), last = max(min(end, high), low);
     const Expr way = max(select(back, first - last, last - first), 0), stride = max(unary(OpCode::abs, step), 1);
     fits = both(fits, equal((way + stride - 1) / stride, e.dim(result[d], DType::i64)));
     y = y.gather(e.iota({result[d]}, 0, DType::i64) * step + first, d);
@@ -114,15 +119,19 @@ Status slice_in_run(NodeContext& c) {
     return Status(Code::invalid_argument, "starts, ends, axes and steps differ in number");
   for (size_t i = 0; i < axes.size(); ++i) {
     QUARTET_ASSIGN(const int64_t axis, c.axis(axes[i], y.rank()));
-    if (steps[i] == 0 || steps[i] == INT64_MIN) return Status(Code::invalid_argument, "a step is 0 or too large");
+    if (steps[i] == 0) return Status(Code::invalid_argument, "a step is 0");
+    steps[i] = std::clamp(steps[i], -kLongestStep, kLongestStep);
     const auto d = static_cast<size_t>(axis), j = static_cast<size_t>(i);
     const Expr extent = e.dim(y.dim(d), DType::i64);
     const bool forward = steps[j] > 0;
-    const auto bound = [&](const Expr& list) {
+    // Backwards the first element is one of the axis, if it has any.
+    const auto bound = [&](const Expr& list, bool is_start) {
       const Expr at = from_front(list.element(static_cast<int64_t>(j)), extent);
-      return forward ? max(min(at, extent), 0) : max(min(at, extent - 1), -1);
+      if (forward) return max(min(at, extent), 0);
+      const Expr high = min(at, extent - 1);
+      return is_start ? max(high, min(extent - 1, 0)) : max(high, -1);
     };
-    const Expr first = bound(starts), last = bound(ends);
+    const Expr first = bound(starts, true), last = bound(ends, false);
     const int64_t stride = forward ? steps[j] : -steps[j];
     const Expr way = max(forward ? last - first : first - last, 0);
     const Expr length = stride == 1 ? way : (way + e.number(DType::i64, stride - 1)) / e.number(DType::i64, stride);
@@ -149,10 +158,12 @@ Status slice(NodeContext& c) {
     const IntExpr& dim = shape[axis];
     if (cut.steps[i] == 0) return Status(Code::invalid_argument, "a step is 0");
     const bool forward = cut.steps[i] > 0;
-    const IntExpr low = forward ? IntExpr(0) : IntExpr(-1), high = forward ? dim : dim - IntExpr(1);
-    QUARTET_ASSIGN(starts[axis], position(c, cut.starts[i], dim, low, high));
+    const IntExpr high = forward ? dim : dim - IntExpr(1);
+    // Backwards the first element is one of the axis, if it has any; the end may be before all of them.
+    const IntExpr first = forward ? IntExpr(0) : c.simple(min(high, IntExpr(0))), low = IntExpr(forward ? 0 : -1);
+    QUARTET_ASSIGN(starts[axis], position(c, cut.starts[i], dim, first, high));
     QUARTET_ASSIGN(limits[axis], position(c, cut.ends[i], dim, low, high));
-    steps[axis] = cut.steps[i];
+    steps[axis] = std::clamp(cut.steps[i], -kLongestStep, kLongestStep);
     limits[axis] = c.simple(forward ? max(limits[axis], starts[axis]) : min(limits[axis], starts[axis]));
   }
   return c.give(0, c.op(OpCode::slice, {x},
@@ -176,9 +187,17 @@ Result<std::vector<IntExpr>> parts_of(NodeContext& c, const IntExpr& dim, size_t
     }
   } else {
     const auto count = static_cast<int64_t>(c.output_count());
+    if (c.version() < 18 && dim.is_constant() && *dim.constant() % count != 0)
+      return make_error(Code::invalid_argument, "an axis of %lld does not split into %lld equal parts",
+                        static_cast<long long>(*dim.constant()), static_cast<long long>(count));
+    // From version 18 on the last parts may be shorter, or empty.
     const IntExpr chunk = c.version() >= 18 ? ceil_div(dim, IntExpr(count)) : floor_div(dim, IntExpr(count));
-    parts.assign(static_cast<size_t>(count) - 1, chunk);
-    parts.push_back(dim - chunk * IntExpr(count - 1));
+    IntExpr begin = 0;
+    for (int64_t i = 1; i <= count; ++i) {
+      const IntExpr end = i == count ? dim : c.simple(min(chunk * IntExpr(i), dim));
+      parts.push_back(c.simple(end - begin));
+      begin = end;
+    }
   }
   if (parts.size() != c.output_count())
     return make_error(Code::invalid_argument, "%zu parts for %zu outputs", parts.size(), c.output_count());
@@ -209,10 +228,16 @@ Status split(NodeContext& c) {
   QUARTET_ASSIGN(const int64_t axis, c.axis(c.attr_int("axis", 0), shape.size()));
   const auto along = static_cast<size_t>(axis);
   QUARTET_ASSIGN(const std::vector<IntExpr> parts, parts_of(c, shape[along], along));
-  ValueId whole = x;
+  IntExpr total = 0;
+  for (const IntExpr& part : parts) total += part;
+  graph::Shape cut_shape = shape;
+  cut_shape[along] = c.simple(total);
+  if (cut_shape[along].is_constant() && shape[along].is_constant() && !(cut_shape[along] == shape[along]))
+    return Status(Code::invalid_argument, "the parts do not add up to the axis");
+  QUARTET_ASSIGN(ValueId whole, c.assumed(x, std::move(cut_shape), "the operand"));
   if (c.version() >= 13 && c.from_caller(1)) {
     Emit e(c);
-    const Expr checked = as_declared(Expr(e, x), 1, parts);
+    const Expr checked = as_declared(Expr(e, whole), 1, parts);
     QUARTET_TRY(e.status());
     whole = checked.id();
   }
@@ -226,7 +251,6 @@ Status split(NodeContext& c) {
                    c.op(OpCode::slice, {whole}, {{AttrKey::starts, starts}, {AttrKey::limits, limits}}));
     QUARTET_TRY(c.give(i, part));
   }
-  if (!c.dims().same(at, shape[along])) return Status(Code::invalid_argument, "the parts do not add up to the axis");
   return {};
 }
 

@@ -73,6 +73,7 @@ Status top_k(NodeContext& c) {
   for (size_t d = 0; d < to_last.size(); ++d) back[static_cast<size_t>(to_last[d])] = static_cast<int64_t>(d);
   const Expr moved = x.transpose(to_last);
   Expr rank = ranks(e, moved, c.attr_int("largest", 1) != 0);
+  QUARTET_TRY(e.status());
   if (c.version() >= 10 && c.from_caller(1)) rank = as_declared(rank, 1, {count});
   const Expr where = places(e, rank, count);
   QUARTET_TRY(e.give(0, gather_elements(moved, where, x.rank() - 1).transpose(back)));

@@ -72,7 +72,9 @@ Result<std::string> external_path(const Tensor& tensor, const ExternalFiles& fil
     return make_error(Code::invalid_argument, "tensor %s: external file '%s' is not inside the model's folder",
                       name.c_str(), location.c_str());
   QUARTET_ASSIGN(const std::string folder, files.os->real_path(files.folder.empty() ? "." : files.folder));
-  QUARTET_ASSIGN(const std::string path, files.os->real_path(files.folder + location));
+  auto real = files.os->real_path(files.folder + location);
+  if (!real.ok()) return real.status().with_prefix("tensor " + name + ": ");
+  const std::string path = real.take();
   if (path.compare(0, folder.size(), folder) != 0 || (folder != "/" && path[folder.size()] != '/'))
     return make_error(Code::invalid_argument, "tensor %s: external file '%s' leads outside the model's folder",
                       name.c_str(), location.c_str());

@@ -41,9 +41,11 @@ Status read_padding(NodeContext& c, const graph::Shape& shape, Windows& w) {
     const IntExpr stride(w.strides[i]), reach = (w.sizes[i] - IntExpr(1)) * IntExpr(w.dilations[i]) + IntExpr(1);
     const IntExpr needed = (ceil_div(dim, stride) - IntExpr(1)) * stride + reach - dim;
     const IntExpr total = c.simple(max(needed, IntExpr(0)));
-    const IntExpr less = floor_div(total, IntExpr(2));
-    w.low[i] = c.simple(mode == "SAME_UPPER" ? less : total - less);
-    w.high[i] = c.simple(total - w.low[i]);
+    // Each half by itself: that the rest of a division is not negative is not seen of a symbol.
+    const IntExpr less = c.simple(floor_div(total, IntExpr(2))),
+                  more = c.simple(floor_div(total + IntExpr(1), IntExpr(2)));
+    w.low[i] = mode == "SAME_UPPER" ? less : more;
+    w.high[i] = mode == "SAME_UPPER" ? more : less;
   }
   return {};
 }

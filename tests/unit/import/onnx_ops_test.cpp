@@ -99,6 +99,33 @@ TEST(OnnxOps, ReductionAxesByTheCallerAreChosenAtRunTime) {
   EXPECT_FALSE(failure_of(model, {x, i64({1}, {2})}).empty());
 }
 
+// ---- What fails in the middle of a composition ----
+
+TEST(OnnxOps, CompositionsThatFailHalfWaySayWhy) {
+  OnnxModel top(11);
+  top.input("x", {"5"}, 9).initializer(ints("k", {1}, {1}));
+  top.node(OnnxNode("TopK", {"x", "k"}, {"v", "i"})).output("v").output("i");
+  EXPECT_NE(refusal(top).find("node TopK"), std::string::npos);
+  OnnxModel frames(17);
+  frames.input("x", {"1", "3", "1"}).initializer(ints("s", {}, {int64_t{1} << 40})).initializer(ints("l", {}, {2}));
+  frames.node(OnnxNode("STFT", {"x", "s", "", "l"}, {"y"})).output("y");
+  EXPECT_NE(refusal(frames).find("node STFT"), std::string::npos);
+}
+
+TEST(OnnxOps, WindowsOutOfRangeAreRefused) {
+  OnnxModel wide(13);
+  wide.input("x", {"1", "1", "3"}).initializer(floats("w", {1, 1, 2}, {1, 2}));
+  wide.node(OnnxNode("ConvTranspose", {"x", "w"}, {"y"}).integers("output_padding", {INT64_MAX})).output("y");
+  EXPECT_NE(refusal(wide).find("out of range"), std::string::npos);
+  OnnxModel pool(13);
+  pool.input("x", {"1", "1", "3", "3", "3"});
+  pool.node(OnnxNode("MaxPool", {"x"}, {"y", "i"})
+                .integers("kernel_shape", {INT32_MAX, INT32_MAX, INT32_MAX})
+                .text("auto_pad", "SAME_UPPER"));
+  pool.output("y").output("i");
+  EXPECT_NE(refusal(pool).find("places"), std::string::npos);
+}
+
 // ---- Resize and Pad ----
 
 TEST(OnnxOps, ResizesSymbolicSizes) {

@@ -365,7 +365,7 @@ class Plain {
       const int64_t shift = lowest ? float_bits(type, 0) : maximum;
       return apply(ScalarOp::exp, type, type, {apply(ScalarOp::sub, type, type, {x, shift}, isa_)}, isa_);
     };
-    const int64_t block = tile::softmax_block(type, isa_);
+    const int64_t block = tile::kSoftmaxBlock;
     int64_t m = float_bits(type, -std::numeric_limits<double>::infinity()), s = float_bits(type, -0.0);
     for (int64_t lo = 0; lo < n; lo += block) {
       const int64_t hi = std::min(n, lo + block);

@@ -93,10 +93,8 @@ TEST(ReductionOrder, NumbersOfTheRule) {
       EXPECT_EQ(order.chunk % order.interleave, 0);
       EXPECT_EQ(contraction_chunk(type, isa), 0);
     }
-    for (const DType type : {DType::f64, DType::f32}) {
-      EXPECT_EQ(softmax_block(type, isa), 512);
-      EXPECT_EQ(softmax_block(type, isa) % reduction_order(type, isa).interleave, 0);
-    }
+    for (const DType type : {DType::f64, DType::f32})
+      EXPECT_EQ(kSoftmaxBlock % reduction_order(type, isa).interleave, 0);
   }
 }
 
@@ -110,7 +108,7 @@ TEST(ReductionOrder, AccumulatorTypes) {
 
 // Softmax statistics by blocks: the merge starts from the first block and is what a streaming plan does, too.
 TEST(ReductionOrder, SoftmaxBlocksMergeLeftToRight) {
-  const int64_t block = softmax_block(DType::f32, Isa::avx2);
+  const int64_t block = kSoftmaxBlock;
   const ReductionOrder order = reduction_order(DType::f32, Isa::avx2);
   std::mt19937 random(2);
   std::normal_distribution<float> any(0, 30);

@@ -27,6 +27,32 @@ std::vector<Group> welded(const TileGraph& graph, const CpuModel& device = model
   return groups.ok() ? *groups : std::vector<Group>();
 }
 
+// Groups of phases taken apart.
+std::vector<Group> phases_of(const std::vector<Group>& groups) {
+  std::vector<Group> all;
+  for (const Group& group : groups) {
+    if (group.phases.empty()) all.push_back(group);
+    all.insert(all.end(), group.phases.begin(), group.phases.end());
+  }
+  return all;
+}
+
+// A phase reads what is outside or what a phase before it made; what one leaves to another is held in scratch.
+void check_phases(const Group& group, const std::set<tile::TensorId>& outside) {
+  std::set<tile::TensorId> made, held;
+  for (const auto& local : group.plan.locals) held.insert(local.tensor);
+  for (const Group& phase : group.phases) {
+    for (const tile::TensorId t : phase.inputs) {
+      EXPECT_TRUE(held.count(t) ? made.count(t) : outside.count(t)) << "t" << t;
+      EXPECT_EQ(std::count(group.inputs.begin(), group.inputs.end(), t), held.count(t) ? 0 : 1) << "t" << t;
+    }
+    made.insert(phase.outputs.begin(), phase.outputs.end());
+    EXPECT_TRUE(std::includes(group.nodes.begin(), group.nodes.end(), phase.nodes.begin(), phase.nodes.end()));
+  }
+  if (group.phases.empty()) return;
+  for (const tile::TensorId t : group.outputs) EXPECT_TRUE(made.count(t)) << "t" << t;
+}
+
 // What every later stage relies on.
 void check(const TileGraph& graph, const std::vector<Group>& groups) {
   std::vector<int> homes(graph.nodes.size());
@@ -46,10 +72,14 @@ void check(const TileGraph& graph, const std::vector<Group>& groups) {
     }
     EXPECT_FALSE(group.reason.empty());
     EXPECT_GT(group.plan.wall, 0);
-    const auto fused = tile::fuse(graph, group.nodes, group.core, group.domain, group.outputs);
-    ASSERT_TRUE(fused.ok()) << fused.status().message();
-    EXPECT_EQ(fused->inputs, group.inputs);
-    EXPECT_EQ(fused->outputs, group.outputs);
+    EXPECT_EQ(group.phases.size(), group.plan.phases.size());
+    for (const Group& phase : phases_of({group})) {
+      const auto fused = tile::fuse(graph, phase.nodes, phase.core, phase.domain, phase.outputs);
+      ASSERT_TRUE(fused.ok()) << fused.status().message();
+      EXPECT_EQ(fused->inputs, phase.inputs);
+      EXPECT_EQ(fused->outputs, phase.outputs);
+    }
+    check_phases(group, made);
   }
   for (size_t n = 0; n < homes.size(); ++n) {
     if (!graph.nodes[n].expr.is_view) {
@@ -75,13 +105,13 @@ void check_values(const TileGraph& graph, const std::vector<Group>& groups, cons
   }
   GraphValues fused = nodes;
   nodes.run_nodes();
-  for (const Group& group : groups) {
+  for (const Group& group : phases_of(groups)) {
     const auto f = tile::fuse(graph, group.nodes, group.core, group.domain, group.outputs);
     ASSERT_TRUE(f.ok());
     auto made = fused.compute(f->expr, f->inputs);
     for (size_t o = 0; o < made.size(); ++o) fused.cells[static_cast<size_t>(f->outputs[o])] = std::move(made[o]);
   }
-  for (const Group& group : groups) {
+  for (const Group& group : phases_of(groups)) {
     for (const tile::TensorId t : group.outputs) {
       EXPECT_EQ(nodes.cells[static_cast<size_t>(t)].size(), fused.cells[static_cast<size_t>(t)].size());
       EXPECT_TRUE(nodes.cells[static_cast<size_t>(t)] == fused.cells[static_cast<size_t>(t)]) << "t" << t;
@@ -188,14 +218,75 @@ TEST(Decisions, PrologueAndEpilogueOfAReduction) {
   EXPECT_EQ(nodes_of(welded(w.tiles())), (Nodes{{0, 1, 2, 3}}));
 }
 
-TEST(Decisions, SoftmaxIsTwoKernels) {
+TileGraph softmax(const IntExpr& rows, int64_t columns) {
   Write w;
-  const auto x = w.in("x", DType::f32, {64, 256});
+  const auto x = w.in("x", DType::f32, {rows, columns});
   const auto stats = *w.b.op(OpCode::softmax_stats, {x}, {{AttrKey::axis, one(1)}});
   w.out(w.op(OpCode::div, {w.op(OpCode::exp, {w.op(OpCode::sub, {x, stats[0]})}), stats[1]}));
-  const auto groups = welded(w.tiles());
-  EXPECT_EQ(nodes_of(groups), (Nodes{{0}, {1, 2, 3}}));
-  EXPECT_EQ(groups[0].outputs.size(), 2u);
+  return w.tiles();
+}
+
+TEST(Decisions, SoftmaxIsOneKernelOfTwoPhases) {
+  const TileGraph g = softmax(64, 256);
+  const auto groups = welded(g);
+  ASSERT_EQ(nodes_of(groups), (Nodes{{0, 1, 2, 3}}));
+  check(g, groups);
+  EXPECT_EQ(nodes_of(groups[0].phases), (Nodes{{0}, {1, 2, 3}}));
+  EXPECT_EQ(groups[0].plan.kind, roller::Plan::Kind::rows);
+  EXPECT_EQ(groups[0].plan.locals.size(), 2u);  // a maximum and a sum a row
+  EXPECT_EQ(groups[0].outputs, g.outputs);
+  EXPECT_NE(groups[0].reason.find("row by row"), std::string::npos) << groups[0].reason;
+  EXPECT_EQ(nodes_of(welded(g, model("avx2"), false)), (Nodes{{0}, {1}, {2}, {3}}));
+}
+
+TEST(Decisions, RowsOfAnyNumberShareAKernel) {
+  Write w;
+  const auto n = *w.b.symbol("n");
+  const auto x = w.in("x", DType::f32, {n, 256});
+  const auto stats = *w.b.op(OpCode::softmax_stats, {x}, {{AttrKey::axis, one(1)}});
+  w.out(w.op(OpCode::div, {w.op(OpCode::exp, {w.op(OpCode::sub, {x, stats[0]})}), stats[1]}));
+  const TileGraph g = w.tiles();
+  EXPECT_EQ(nodes_of(welded(g)), (Nodes{{0, 1, 2, 3}}));
+}
+
+// A row that is walked twice must stay in the core's own cache in between.
+TEST(Decisions, RowsThatDoNotFitStayApart) {
+  const auto groups = welded(softmax(16, 1 << 20));
+  ASSERT_EQ(nodes_of(groups), (Nodes{{0}, {1, 2, 3}}));
+  EXPECT_NE(groups[1].reason.find("does not fit the core's own cache"), std::string::npos) << groups[1].reason;
+}
+
+// Mean, variance, and what they normalise: three walks of a row in one kernel.
+TEST(Decisions, ANormalisationIsOneKernel) {
+  Write w;
+  const auto x = w.in("x", DType::f32, {64, 768});
+  const auto sum = [&](ValueId v) {
+    return w.op(OpCode::reduce_sum, {v}, {{AttrKey::axes, ints({1})}, {AttrKey::keepdims, one(1)}});
+  };
+  const auto centred = w.op(OpCode::sub, {x, w.op(OpCode::mul, {sum(x), w.weights({1})})});
+  const auto variance = sum(w.op(OpCode::mul, {centred, centred}));
+  w.out(w.op(OpCode::add,
+             {w.op(OpCode::mul, {w.op(OpCode::div, {centred, w.op(OpCode::sqrt, {variance})}), w.weights({768})}),
+              w.weights({768})}));
+  const TileGraph g = w.tiles();
+  const auto groups = welded(g);
+  check(g, groups);
+  check_values(g, groups, {});
+  ASSERT_EQ(groups.size(), 1u) << print(g, groups);
+  EXPECT_GE(groups[0].phases.size(), 3u);
+}
+
+// Rows along the first axis are no rows: what a phase reads must be its own.
+TEST(Decisions, RowsMustBeOnesOwn) {
+  Write w;
+  const auto x = w.in("x", DType::f32, {64, 64});
+  const auto s = w.op(OpCode::reduce_sum, {x}, {{AttrKey::axes, ints({1})}, {AttrKey::keepdims, one(1)}});
+  w.out(w.op(OpCode::div, {x, w.op(OpCode::reshape, {s}, {{AttrKey::shape, shape({1, 64})}})}));
+  const TileGraph g = w.tiles();
+  const auto groups = welded(g);
+  check(g, groups);
+  check_values(g, groups, {});
+  for (const Group& group : groups) EXPECT_TRUE(group.phases.empty() || group.plan.row_extents.empty());
 }
 
 // The square joins the reduction that reads it rather than the difference it comes from, which another reads as well.
@@ -206,7 +297,9 @@ TEST(Decisions, TheMostProfitableEdgeFirst) {
   const auto v =
       w.op(OpCode::reduce_sum, {w.op(OpCode::mul, {c, c})}, {{AttrKey::axes, ints({1})}, {AttrKey::keepdims, one(1)}});
   w.out(w.op(OpCode::div, {c, v}));
-  EXPECT_EQ(nodes_of(welded(w.tiles())), (Nodes{{0}, {1, 2}, {3}}));
+  const auto groups = welded(w.tiles());
+  ASSERT_EQ(groups.size(), 1u);
+  EXPECT_EQ(nodes_of(groups[0].phases), (Nodes{{0}, {1, 2}, {3}}));
 }
 
 TEST(Decisions, SeveralOutputsOfOneTree) {
@@ -222,11 +315,12 @@ TEST(Decisions, SeveralOutputsOfOneTree) {
 TEST(Decisions, NoGroupStandsInItsOwnWay) {
   // exp -> sum -> div, and exp -> div: exp and div cannot be one while the sum stands between.
   Write w;
-  const auto e = w.op(OpCode::exp, {w.in("x", DType::f32, {64, 64})});
+  // A row is too long to stay near.
+  const auto e = w.op(OpCode::exp, {w.in("x", DType::f32, {64, 1 << 20})});
   const auto s = w.op(OpCode::reduce_sum, {e}, {{AttrKey::axes, ints({1})}, {AttrKey::keepdims, one(1)}});
   w.out(w.op(OpCode::div, {e, s}));
   const auto groups = welded(w.tiles());
-  EXPECT_EQ(nodes_of(groups), (Nodes{{0}, {1}, {2}}));
+  ASSERT_EQ(nodes_of(groups), (Nodes{{0}, {1}, {2}}));
   EXPECT_NE(groups[2].reason.find("another group stands between"), std::string::npos) << groups[2].reason;
 }
 
@@ -256,7 +350,7 @@ TEST(Decisions, ASharedViewInLongStepsIsWrittenOnce) {
     }
     const TileGraph g = w.tiles();
     int copies = 0;
-    for (const Group& group : welded(g)) {
+    for (const Group& group : phases_of(welded(g))) {
       copies += static_cast<int>(std::count(group.outputs.begin(), group.outputs.end(), g.nodes[0].results[0]));
     }
     return copies;
