@@ -1491,8 +1491,8 @@ QUARTET_API int32_t QUARTET_CALL quartet_program_output_info(const quartet_progr
                                                              quartet_tensor_info* out, quartet_error** error);
 
 /* Fills dtype, rank, dims and bytes (of the dense tensor) of the outputs from the inputs' dtype, rank and dims; inputs
- * need no memory. An output with a dim born while running gets an upper bound there; if there is none, the dim is -1 and
- * bytes is 0: leave such an output's memory to the run, or give as much as may be needed.
+ * need no memory. An output with a dim born while running gets an upper bound there; if there is none, the dim is -1
+ * and bytes is 0: leave such an output's memory to the run, or give as much as may be needed.
  * since: 1.0
  * thread: any
  * blocks: no
