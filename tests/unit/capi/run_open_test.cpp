@@ -1,5 +1,6 @@
 // Runs whose arguments are not all given: outputs with a dim that only the run knows, inputs left out.
 #include "unit/capi/run_fixture.h"
+#include "unit/import/onnx_model.h"
 
 namespace quartet::capi_test {
 namespace {
@@ -177,6 +178,35 @@ TEST_F(RunTest, AnInputLeftOutTakesItsDefault) {
     ASSERT_TRUE(is_ok(quartet_binding_set_input(raw, 1, &in[1], error_.out()), error_));
     ASSERT_TRUE(is_ok(quartet_binding_run(raw, error_.out()), error_));
     EXPECT_EQ(static_cast<const float*>(out.data)[2], 303);
+  }
+}
+
+TEST_F(RunTest, AnInitializerThatIsAnInputMayBeGivenIfAsked) {
+  test::OnnxModel model(13);
+  model.input("x", {"2"}).input("w", {"2"}).initializer(test::floats("w", {2}, {3, 4}));
+  model.node(test::OnnxNode("Mul", {"x", "w"}, {"y"})).output("y");
+  const std::vector<uint8_t> bytes = model.bytes();
+  quartet_options* raw_options = nullptr;
+  ASSERT_TRUE(is_ok(quartet_options_create(&raw_options, error_.out()), error_));
+  const OptionsHandle options(raw_options);
+  ASSERT_TRUE(is_ok(quartet_options_set_i64(raw_options, QUARTET_OPTION_INITIALIZER_INPUTS, 1, error_.out()), error_));
+  for (const quartet_options* given : {static_cast<quartet_options*>(nullptr), options.get()}) {
+    quartet_graph* raw = nullptr;
+    ASSERT_TRUE(is_ok(quartet_graph_import_onnx(context_.get(), bytes.data(), bytes.size(), given, &raw, error_.out()),
+                      error_));
+    const Graph graph(raw);
+    const uint32_t count = given == nullptr ? 1 : 2;
+    ASSERT_EQ(quartet_graph_input_count(raw), count);
+    program_ = compile(graph);
+    std::vector<float> x{10, 100}, w{1, 2}, y(2);
+    quartet_tensor in[] = {tensor_of(x, {2}), empty_tensor()};
+    auto out = tensor_of(y, {2});
+    ASSERT_TRUE(is_ok(quartet_run_sync(program_.get(), in, count, &out, 1, error_.out()), error_));
+    EXPECT_EQ(y, (std::vector<float>{30, 400}));
+    if (count == 1) continue;
+    in[1] = tensor_of(w, {2});
+    ASSERT_TRUE(is_ok(quartet_run_sync(program_.get(), in, count, &out, 1, error_.out()), error_));
+    EXPECT_EQ(y, (std::vector<float>{10, 200}));
   }
 }
 

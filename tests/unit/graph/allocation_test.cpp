@@ -1,33 +1,9 @@
 // Finishing a graph infers nothing again: what it allocates for an op does not grow with how deep the op's dims are.
-// Every operator new of this program is counted. Sanitizers bring operators of their own, so under them the file is
-// empty.
-#if !defined(__has_feature)
-#define __has_feature(feature) 0
-#endif
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && !__has_feature(address_sanitizer) && \
-    !__has_feature(thread_sanitizer)
+#include "unit/counted_new.h"
+#if QUARTET_COUNTS_NEW
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <cstdlib>
-#include <new>
-
 #include "graph/builder.h"
-
-namespace {
-std::atomic<int64_t> allocations{0};
-}  // namespace
-
-void* operator new(size_t size) {
-  ++allocations;
-  if (void* memory = std::malloc(size != 0 ? size : 1)) return memory;
-  throw std::bad_alloc();
-}
-void* operator new[](size_t size) { return ::operator new(size); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
 
 namespace quartet::graph {
 namespace {
